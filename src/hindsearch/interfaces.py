@@ -7,6 +7,7 @@ from typing import Protocol
 from torch import Tensor
 
 from hindsearch.types import (
+    CreditInputs,
     Critique,
     HindsightInputs,
     LossOutput,
@@ -182,6 +183,11 @@ class Support(Protocol):
     From full log-probabilities of the student (detached) and the teacher to ``(ids_NK, valid_NK)``.
     """
 
+    @property
+    def size(self) -> int:
+        """``K``; 0 for a loss on the sampled token alone, which then is never called."""
+        ...
+
     def __call__(self, student_NV: Tensor, teacher_NV: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
@@ -191,11 +197,48 @@ class HindsightLoss(Protocol):
     @property
     def support(self) -> Support: ...
 
+    @property
+    def needs_teacher(self) -> bool: ...
+
     def __call__(self, inputs: HindsightInputs) -> LossOutput: ...
+
+
+class Credit(Protocol):
+    """What the gap does to the advantages of the selected tokens. The sign of an advantage never flips."""
+
+    @property
+    def needs_teacher(self) -> bool: ...
+
+    def __call__(self, inputs: CreditInputs) -> Tensor: ...
+
+
+class Reduction(Protocol):
+    """Each token's weight in a step's sum, decided once from the counts of the whole step over all ranks."""
+
+    def __call__(self, tokens_B: Tensor, total_tokens: float, total_rollouts: float) -> Tensor:
+        """Weight ``_B`` of every token of each rollout; ``total_*`` count rollouts that have any token."""
+        ...
+
+
+class KlTerm(Protocol):
+    """The pull toward the reference, its weight included."""
+
+    @property
+    def active(self) -> bool:
+        """Whether it does anything: if not, the reference is never asked."""
+        ...
+
+    def __call__(self, logprobs_N: Tensor, old_logprobs_N: Tensor, reference_logprobs_N: Tensor) -> LossOutput: ...
 
 
 class Policy(Protocol):
     """The reinforcement-learning term."""
+
+    @property
+    def reduction(self) -> Reduction: ...
+
+    @property
+    def kl(self) -> KlTerm: ...
 
     def advantages(self, rewards_G: Sequence[float]) -> list[float]:
         """Advantages of one group; exactly 0 for all where the rewards are equal."""

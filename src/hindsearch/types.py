@@ -6,9 +6,10 @@ end (no padding), ``D`` hidden width, ``V`` vocabulary, ``K`` entries of a suppo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 
+import torch
 from torch import Tensor
 
 # --------------------------------------------------------------------------- experience: text and ids
@@ -217,7 +218,7 @@ class Example:
 
     ``hint_prompt_H`` is the privileged prompt that the teacher reads in place of ``prompt_L`` (length 0 where
     there is none: then ``hindsight_mask_T`` is all false). ``turn_T`` numbers the turns, -1 off the student's
-    tokens. ``right_T`` is true on the tokens of right queries, where the question's chain is known.
+    tokens. ``right_T`` is true on the tokens of right queries; it means something only where ``chain_known``.
     """
 
     prompt_L: Tensor
@@ -229,6 +230,12 @@ class Example:
     hindsight_mask_T: Tensor
     turn_T: Tensor
     right_T: Tensor
+    chain_known: bool
+
+    def to(self, device: torch.device | str) -> "Example":
+        """The same example with its tensors on ``device``."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Example(**{name: v.to(device) if isinstance(v, Tensor) else v for name, v in values.items()})
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,28 @@ class RolloutBatch:
     metrics: Mapping[str, float]
     """What the experience side measured: scalars by name, time per phase included."""
 
+    def to(self, device: torch.device | str) -> "RolloutBatch":
+        """The same batch with its tensors on ``device``; Lightning calls this."""
+        return replace(self, examples=tuple(example.to(device) for example in self.examples))
+
+
+@dataclass(frozen=True)
+class AttemptBatch:
+    """Rollouts and their scores, group by group, without anything to learn from: what validation needs.
+
+    ``metrics`` holds time per phase and counts; ``num_failed`` rollouts were lost to infrastructure and are not here.
+    """
+
+    step: int
+    rollouts: tuple[Rollout, ...]
+    scores: tuple[Score, ...]
+    num_failed: int
+    metrics: Mapping[str, float]
+
+    def to(self, device: torch.device | str) -> "AttemptBatch":
+        """Itself: there is nothing to move."""
+        return self
+
 
 @dataclass(frozen=True)
 class PolicyInputs:
@@ -251,6 +280,16 @@ class PolicyInputs:
 
     logprobs_N: Tensor
     old_logprobs_N: Tensor
+    advantages_N: Tensor
+    rollout_N: Tensor
+    turn_N: Tensor
+
+
+@dataclass(frozen=True)
+class CreditInputs:
+    """What a credit sees, over the selected tokens: the teacher's gap (detached) and the advantages it may scale."""
+
+    gap_N: Tensor
     advantages_N: Tensor
     rollout_N: Tensor
     turn_N: Tensor

@@ -1,0 +1,221 @@
+"""From drawn questions to a batch that can be learned from. A rollout is how a list of questions is collated."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+import torch
+
+from hindsearch.errors import TrainingError
+from hindsearch.hints import critique_metrics
+from hindsearch.interfaces import CritiqueGenerator, Policy, Renderer, Reward, Select, SpanChoice
+from hindsearch.scoring import normalise_answer
+from hindsearch.types import (
+    AttemptBatch,
+    Critique,
+    Draw,
+    Example,
+    Record,
+    Rollout,
+    RolloutBatch,
+    Score,
+    SpanKind,
+    StopReason,
+    TurnKind,
+)
+
+
+class AgentResult(Protocol):
+    @property
+    def rollouts(self) -> Sequence[Rollout]: ...
+
+    @property
+    def metrics(self) -> Mapping[str, float]: ...
+
+
+class Agent(Protocol):
+    """Answers questions by searching: ``group_size`` rollouts per draw, group by group."""
+
+    def __call__(self, draws: Sequence[Draw], group_size: int, temperature: float, stage: str) -> AgentResult: ...
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Rolls out and scores. Used as it is for validation, and by ``Collector`` for training.
+
+    ``stage`` ("train", "validation") is part of every seed, so that validation never repeats training's draws.
+    """
+
+    agent: Agent
+    reward: Reward
+    group_size: int
+    temperature: float
+    stage: str
+
+    def __call__(self, draws: Sequence[Draw]) -> AttemptBatch:
+        result = self.agent(draws, self.group_size, self.temperature, self.stage)
+        finished = tuple(r for r in result.rollouts if r.stop is not StopReason.FAILED)
+        return AttemptBatch(
+            step=draws[0].step,
+            rollouts=finished,
+            scores=tuple(self.reward(finished)),
+            num_failed=len(result.rollouts) - len(finished),
+            metrics=result.metrics,
+        )
+
+
+@dataclass(frozen=True)
+class Collector:
+    """The whole experience side of a step: attempts, selection, critiques, advantages, tensors.
+
+    ``max_failed`` is the share of a step's rollouts, or of its critiques, that infrastructure may lose.
+    """
+
+    attempts: Attempts
+    select: Select
+    span: SpanChoice
+    critique: CritiqueGenerator
+    policy: Policy
+    renderer: Renderer
+    max_failed: float
+
+    def __call__(self, draws: Sequence[Draw]) -> RolloutBatch:
+        """Raise ``TrainingError`` where more than ``max_failed`` of the rollouts or critiques were lost."""
+        attempted = self.attempts(draws)
+        self._refuse_losses("rollouts", attempted.num_failed, attempted.num_failed + len(attempted.rollouts))
+        rollouts, scores = attempted.rollouts, attempted.scores
+        groups = _groups(rollouts)
+        scores_PG = [[scores[i] for i in group] for group in groups]
+
+        wanted = [False] * len(rollouts)
+        for group, chosen in zip(groups, self.select(scores_PG), strict=True):
+            for i, is_wanted in zip(group, chosen, strict=True):
+                wanted[i] = is_wanted
+        began = time.perf_counter()
+        critiques = self.critique(rollouts, scores, wanted, attempted.step)
+        judge_seconds = time.perf_counter() - began
+        asked = [c for c, w in zip(critiques, wanted, strict=True) if w]
+        metrics = critique_metrics(asked)
+        self._refuse_losses("critiques", round(metrics.get("hindsight/judge_failures", 0.0) * len(asked)), len(asked))
+
+        advantages = [0.0] * len(rollouts)
+        for group in groups:
+            for i, advantage in zip(group, self._advantages([scores[j].reward for j in group]), strict=True):
+                advantages[i] = advantage
+        return RolloutBatch(
+            step=attempted.step,
+            examples=tuple(self._example(*row) for row in zip(rollouts, critiques, advantages, strict=True)),
+            records=tuple(Record(*row) for row in zip(rollouts, scores, critiques, strict=True)),
+            metrics={
+                **attempted.metrics,
+                **metrics,
+                **rollout_metrics(rollouts, scores),
+                **group_metrics(scores_PG),
+                "rollout/failed": attempted.num_failed / (attempted.num_failed + len(rollouts)),
+                "time/judge": judge_seconds,
+            },
+        )
+
+    def _advantages(self, rewards_G: Sequence[float]) -> list[float]:
+        # a group that infrastructure cut down to one rollout has nothing to compare with
+        return self.policy.advantages(rewards_G) if len(rewards_G) > 1 else [0.0] * len(rewards_G)
+
+    def _refuse_losses(self, what: str, lost: int, total: int) -> None:
+        if total and lost / total > self.max_failed:
+            raise TrainingError(
+                f"{lost} of {total} {what} of this step were lost to infrastructure, more than rollout.max_failed="
+                f"{self.max_failed} allows; see that the retriever and the judge are up, then resume with ckpt_path=last"
+            )
+
+    def _example(self, rollout: Rollout, critique: Critique, advantage: float) -> Example:
+        length = len(rollout.completion_ids)
+        hindsight_mask_T = torch.zeros(length, dtype=torch.bool)
+        hint_prompt: tuple[int, ...] = ()
+        if critique.hint:
+            hint_prompt = self.renderer.prompt(rollout.question, critique.hint)
+            spans = [s for s in rollout.spans if critique.turn < 0 or s.turn == critique.turn]
+            for start, end in self.span(spans):
+                hindsight_mask_T[start:end] = True
+        turn_T = torch.full((length,), -1, dtype=torch.long)
+        right_T = torch.zeros(length, dtype=torch.bool)
+        right = {normalise_answer(query) for query in rollout.question.chain}
+        for span in rollout.spans:
+            if span.kind is SpanKind.TURN:
+                turn_T[span.start : span.end] = span.turn
+            if span.kind is SpanKind.SEARCH and normalise_answer(rollout.turns[span.turn].content) in right:
+                right_T[span.outer_start : span.outer_end] = True
+        loss_mask_T = torch.tensor(rollout.loss_mask, dtype=torch.bool)
+        assert not bool((hindsight_mask_T & ~loss_mask_T).any()), "hindsight acts on the student's own tokens only"
+        return Example(
+            prompt_L=torch.tensor(rollout.prompt_ids, dtype=torch.long),
+            completion_T=torch.tensor(rollout.completion_ids, dtype=torch.long),
+            loss_mask_T=loss_mask_T,
+            behaviour_logprobs_T=torch.tensor(rollout.logprobs, dtype=torch.float32),
+            advantage=advantage,
+            hint_prompt_H=torch.tensor(hint_prompt, dtype=torch.long),
+            hindsight_mask_T=hindsight_mask_T,
+            turn_T=turn_T,
+            right_T=right_T,
+            chain_known=bool(rollout.question.chain),
+        )
+
+
+def _groups(rollouts: Sequence[Rollout]) -> list[list[int]]:
+    """Indices by group id. The groups come side by side, since they are made so at sampling."""
+    indices = range(len(rollouts))
+    return [list(group) for _, group in groupby(indices, key=lambda i: rollouts[i].group)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def rollout_metrics(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> dict[str, float]:
+    """What the rollouts of a step look like, as means over rollouts unless the name says otherwise.
+
+    ``rollout/entropy`` is the mean of −log p over sampled tokens: an unbiased estimate at temperature 1.
+    ``rollout/correct_logprob`` is the mean log-probability of the tokens of correct rollouts, whose decline is the
+    first sign of collapse (arXiv 2512.04220).
+    """
+
+    def share(holds: Callable[[Rollout], bool]) -> float:
+        return _mean([float(holds(rollout)) for rollout in rollouts])
+
+    sampled = [[p for p, m in zip(r.logprobs, r.loss_mask, strict=True) if m] for r in rollouts]
+    correct = [p for row, score in zip(sampled, scores, strict=True) if score.em == 1.0 for p in row]
+    turns = [turn for rollout in rollouts for turn in rollout.turns]
+    queries = [turn.content for turn in turns if turn.kind is TurnKind.SEARCH]
+    metrics = {
+        "train/reward": _mean([s.reward for s in scores]),
+        "train/em": _mean([s.em for s in scores]),
+        "train/f1": _mean([s.f1 for s in scores]),
+        "rollout/searches": _mean([len(r.searches) for r in rollouts]),
+        "rollout/tokens": _mean([len(row) for row in sampled]),
+        "rollout/answered": share(lambda r: r.answer is not None),
+        "rollout/invalid_turns": _mean([float(t.kind is TurnKind.INVALID) for t in turns]),
+        "rollout/entropy": -_mean([p for row in sampled for p in row]),
+        "rollout/distinct_queries": len(set(queries)) / len(queries) if queries else 0.0,
+    }
+    if correct:
+        metrics["rollout/correct_logprob"] = _mean(correct)
+    for reason in StopReason:
+        if reason is not StopReason.FAILED:
+            metrics[f"rollout/stop_{reason.value}"] = share(lambda r, reason=reason: r.stop is reason)
+    chains = [(r, {normalise_answer(q) for q in r.question.chain}) for r in rollouts if r.question.chain]
+    if chains:
+        # of the right queries of a question's chain, how many the rollout made
+        found = [len({normalise_answer(t.content) for t in r.searches} & chain) / len(chain) for r, chain in chains]
+        metrics["rollout/chain_found"] = _mean(found)
+    return metrics
+
+
+def group_metrics(scores_PG: Sequence[Sequence[Score]]) -> dict[str, float]:
+    """Shares of groups in which all fail, all succeed, or both occur (design rule 5)."""
+    kinds = [(any(s.em == 1.0 for s in group), any(s.em != 1.0 for s in group)) for group in scores_PG]
+    return {
+        "rollout/groups_all_fail": _mean([float(not success) for success, _ in kinds]),
+        "rollout/groups_all_success": _mean([float(not failure) for _, failure in kinds]),
+        "rollout/groups_mixed": _mean([float(success and failure) for success, failure in kinds]),
+    }
