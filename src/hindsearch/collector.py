@@ -28,6 +28,8 @@ from hindsearch.types import (
 
 
 class AgentResult(Protocol):
+    """Finished rollouts, with what they cost."""
+
     @property
     def rollouts(self) -> Sequence[Rollout]: ...
 
@@ -126,7 +128,7 @@ class Collector:
         if total and lost / total > self.max_failed:
             raise TrainingError(
                 f"{lost} of {total} {what} of this step were lost to infrastructure, more than rollout.max_failed="
-                f"{self.max_failed} allows; see that the retriever and the judge are up, then resume with ckpt_path=last"
+                f"{self.max_failed}; see that the retriever and the judge are up, then resume with ckpt_path=last"
             )
 
     def _example(self, rollout: Rollout, critique: Critique, advantage: float) -> Example:

@@ -1,8 +1,8 @@
 """What is minimised: policy loss + λ · hindsight loss, over the loss tokens of a micro-batch laid end to end.
 
-Losses return per-token values. Every token's share of the step is decided once, in ``plan_step``, from the counts of the
-whole step on all ranks; here values are multiplied by their share and summed. So micro-batches, ranks and padding change
-nothing (design rule 4).
+Losses return per-token values. Every token's weight is decided once per step, in ``Objective.plan``, from the counts of
+the whole step on all ranks; here values are multiplied by their weight and summed. So micro-batches, ranks and padding
+change nothing.
 """
 
 from collections.abc import Mapping, Sequence
