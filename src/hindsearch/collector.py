@@ -1,7 +1,7 @@
 """From drawn questions to a batch that can be learned from. A rollout is how a list of questions is collated."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -11,6 +11,7 @@ import torch
 from hindsearch.errors import TrainingError
 from hindsearch.hints import critique_metrics
 from hindsearch.interfaces import CritiqueGenerator, Policy, Renderer, Reward, Select, SpanChoice
+from hindsearch.metrics import group_metrics, rollout_metrics
 from hindsearch.scoring import normalise_answer
 from hindsearch.types import (
     AttemptBatch,
@@ -20,10 +21,8 @@ from hindsearch.types import (
     Record,
     Rollout,
     RolloutBatch,
-    Score,
     SpanKind,
     StopReason,
-    TurnKind,
 )
 
 
@@ -168,56 +167,3 @@ def _groups(rollouts: Sequence[Rollout]) -> list[list[int]]:
     """Indices by group id. The groups come side by side, since they are made so at sampling."""
     indices = range(len(rollouts))
     return [list(group) for _, group in groupby(indices, key=lambda i: rollouts[i].group)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def rollout_metrics(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> dict[str, float]:
-    """What the rollouts of a step look like, as means over rollouts unless the name says otherwise.
-
-    ``rollout/entropy`` is the mean of −log p over sampled tokens: an unbiased estimate at temperature 1.
-    ``rollout/correct_logprob`` is the mean log-probability of the tokens of correct rollouts, whose decline is the
-    first sign of collapse (arXiv 2512.04220).
-    """
-
-    def share(holds: Callable[[Rollout], bool]) -> float:
-        return _mean([float(holds(rollout)) for rollout in rollouts])
-
-    sampled = [[p for p, m in zip(r.logprobs, r.loss_mask, strict=True) if m] for r in rollouts]
-    correct = [p for row, score in zip(sampled, scores, strict=True) if score.em == 1.0 for p in row]
-    turns = [turn for rollout in rollouts for turn in rollout.turns]
-    queries = [turn.content for turn in turns if turn.kind is TurnKind.SEARCH]
-    metrics = {
-        "train/reward": _mean([s.reward for s in scores]),
-        "train/em": _mean([s.em for s in scores]),
-        "train/f1": _mean([s.f1 for s in scores]),
-        "rollout/searches": _mean([len(r.searches) for r in rollouts]),
-        "rollout/tokens": _mean([len(row) for row in sampled]),
-        "rollout/answered": share(lambda r: r.answer is not None),
-        "rollout/invalid_turns": _mean([float(t.kind is TurnKind.INVALID) for t in turns]),
-        "rollout/entropy": -_mean([p for row in sampled for p in row]),
-        "rollout/distinct_queries": len(set(queries)) / len(queries) if queries else 0.0,
-    }
-    if correct:
-        metrics["rollout/correct_logprob"] = _mean(correct)
-    for reason in StopReason:
-        if reason is not StopReason.FAILED:
-            metrics[f"rollout/stop_{reason.value}"] = share(lambda r, reason=reason: r.stop is reason)
-    chains = [(r, {normalise_answer(q) for q in r.question.chain}) for r in rollouts if r.question.chain]
-    if chains:
-        # of the right queries of a question's chain, how many the rollout made
-        found = [len({normalise_answer(t.content) for t in r.searches} & chain) / len(chain) for r, chain in chains]
-        metrics["rollout/chain_found"] = _mean(found)
-    return metrics
-
-
-def group_metrics(scores_PG: Sequence[Sequence[Score]]) -> dict[str, float]:
-    """Shares of groups in which all fail, all succeed, or both occur (design rule 5)."""
-    kinds = [(any(s.em == 1.0 for s in group), any(s.em != 1.0 for s in group)) for group in scores_PG]
-    return {
-        "rollout/groups_all_fail": _mean([float(not success) for success, _ in kinds]),
-        "rollout/groups_all_success": _mean([float(not failure) for _, failure in kinds]),
-        "rollout/groups_mixed": _mean([float(success and failure) for success, failure in kinds]),
-    }

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from hindsearch.errors import TrainingError, UserError
 from hindsearch.interfaces import LanguageModel
+from hindsearch.metrics import validation_metrics
 from hindsearch.objective import Objective, Part, micro_batches, token_counts
-from hindsearch.types import NO_CRITIQUE, AttemptBatch, Record, RolloutBatch, Score
+from hindsearch.types import NO_CRITIQUE, AttemptBatch, Record, RolloutBatch
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class HindSearchModule(LightningModule):
                 for rollout, score in zip(batch.rollouts, batch.scores, strict=True)
             ]
             lost = sum(batch.num_failed for batch in self._attempts[index])
-            metrics |= _validation_metrics(_gather([*rows]), suffix, sum(_gather([lost])))
+            metrics |= validation_metrics(_gather([*rows]), suffix, sum(_gather([lost])))
         self.validation_metrics, self.validated_step = metrics, self.completed_steps
         self.validation_records = [
             Record(rollout, score, NO_CRITIQUE)
@@ -249,24 +250,6 @@ def _step_metrics(parts: Sequence[Part], metrics: dict[str, float]) -> dict[str,
         **{name: totals[name] / counts[name] for name in totals if counts[name]},
         **maxima,
     }
-
-
-def _validation_metrics(rows: Sequence[tuple[str, Score]], suffix: str, lost: int) -> dict[str, float]:
-    """``val/em`` is the macro mean over sets; ``val/em/<set>`` each set's mean; sampled ones end in the suffix."""
-    by_source: dict[str, list[Score]] = defaultdict(list)
-    for source, score in rows:
-        by_source[source].append(score)
-    metrics: dict[str, float] = {}
-    for name in ("em", "f1"):
-        key = f"val/{name}{suffix}"
-        means = {s: sum(getattr(x, name) for x in scores) / len(scores) for s, scores in by_source.items()}
-        if means:
-            metrics[key] = sum(means.values()) / len(means)
-            metrics |= {f"{key}/{source}": mean for source, mean in sorted(means.items())}
-    metrics[f"val/questions{suffix}"] = float(len(rows))
-    if lost:
-        metrics[f"val/lost{suffix}"] = float(lost)
-    return metrics
 
 
 def _gather(rows: list[Any]) -> list[Any]:

@@ -46,7 +46,7 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
     builder = Builder(cfg, output_dir)
     datamodule, module = builder.datamodule(), builder.module()
     fingerprint = builder.fingerprint()
-    saved: dict[str, Any] = _read(checkpoint) if checkpoint else {}
+    saved: dict[str, Any] = read_checkpoint(checkpoint) if checkpoint else {}
     if checkpoint:
         check_same_run(saved, fingerprint, checkpoint)
     output_dir.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,8 @@ def closing_summary(output_dir: Path, metrics: dict[str, float]) -> list[str]:
     ]
 
 
-def _read(checkpoint: Path) -> dict[str, Any]:
+def read_checkpoint(checkpoint: Path) -> dict[str, Any]:
+    """The contents of a checkpoint, weights-only; ``UserError`` where it is none."""
     try:
         return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # whatever a file that is no checkpoint makes torch say
