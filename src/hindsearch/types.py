@@ -209,17 +209,6 @@ class Record:
     critique: Critique
 
 
-@dataclass(frozen=True)
-class Demonstration:
-    """A trajectory to imitate in a warm start: ids and the loss weight of each, of one length."""
-
-    ids: tuple[int, ...]
-    weights: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        assert len(self.ids) == len(self.weights), f"{len(self.ids)} ids and {len(self.weights)} weights"
-
-
 # --------------------------------------------------------------------------- learning: tensors
 
 

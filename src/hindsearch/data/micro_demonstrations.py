@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hindsearch.demonstration import ACTION, GIVEN, RETRIEVED, Demonstration, Pieces, encode_pieces
 from hindsearch.grammar import (
     GENERIC_HINTS,
     NAMES,
@@ -20,32 +21,14 @@ from hindsearch.grammar import (
     search_turn,
 )
 from hindsearch.seeding import seed_of
-from hindsearch.types import Demonstration
-
-ACTION, RETRIEVED, GIVEN = 1.0, 0.3, 0.0
-"""Loss weights: what the model writes, what a retriever pastes, and prompt, hint and steps not to be imitated."""
-
-
-Pieces = list[tuple[str, float]]
-"""Text and loss weight, in order."""
-
-
-def _encode(pieces: Pieces, encode: Callable[[str], Sequence[int]]) -> Demonstration:
-    ids: list[int] = []
-    weights: list[float] = []
-    for text, weight in pieces:
-        piece = encode(text)
-        ids += piece
-        weights += [weight] * len(piece)
-    return Demonstration(tuple(ids), tuple(weights))
 
 
 @dataclass(frozen=True)
 class MicroDemonstrations:
     """Demonstrations, drawn without end.
 
-    The searcher knows the format and reads well, but rarely picks the right relation; so the policy that imitates it has
-    something left to learn, and a teacher that has also seen hints and sibling attempts obeyed can tell it what.
+    The searcher knows the format and reads well, but rarely picks the right relation; so the policy that imitates it
+    has something left to learn, and a teacher that has also seen hints and sibling attempts obeyed can tell it what.
     Worlds are drawn over the names of the language and differ from every world that is trained on, so no fact can
     be learned by heart. All numbers but ``worlds`` and the steps are shares.
     """
@@ -83,7 +66,7 @@ class MicroDemonstrations:
         rng = random.Random(seed_of(seed, "demonstration", place))
         facts = _world(seed_of(seed, "world", rng.randrange(self.worlds)))
         if step < self.practice_steps and rng.random() < self.practice:
-            return _encode(_practice(facts, rng), self.encode)
+            return encode_pieces(_practice(facts, rng), self.encode)
         right_relation = self.early_right_relation if step < self.early_steps else self.right_relation
         path = _draw_path(facts, rng, 1 + rng.choices(range(3), self.hops)[0])
         kind = rng.random()
@@ -93,7 +76,7 @@ class MicroDemonstrations:
             pieces = self._with_siblings(path, facts, rng, right_relation)
         else:
             pieces = [(path.text, GIVEN), *self._alone(path, facts, rng, right_relation)]
-        return _encode(pieces, self.encode)
+        return encode_pieces(pieces, self.encode)
 
     def _alone(self, path: Path, facts: Facts, rng: random.Random, right_relation: float) -> Pieces:
         """The poor searcher's turns."""
