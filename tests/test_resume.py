@@ -1,0 +1,52 @@
+"""n steps equal k + resume + (n − k), bit for bit on the CPU, also after kill -9."""
+
+import signal
+import time
+
+import pytest
+from harness import TINY, rows, run, same_weights, start, without_time
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    run("train", *TINY, f"paths.output_dir={folder / 'run'}", cwd=folder)
+    return folder / "run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_run_cut_at_any_step_and_resumed_ends_with_the_same_weights(unbroken, tmp_path, cut):
+    out = f"paths.output_dir={tmp_path / 'run'}"
+    run("train", *TINY, out, f"trainer.max_steps={cut}", cwd=tmp_path)
+    run("train", *TINY, out, "ckpt_path=last", cwd=tmp_path)
+    assert same_weights(unbroken, tmp_path / "run")
+    resumed = [without_time(row) for row in rows(tmp_path / "run") if row["stage"] == "train"]
+    assert resumed == [without_time(row) for row in rows(unbroken) if row["stage"] == "train"]
+    assert [row["step"] for row in rows(tmp_path / "run", "rollouts.jsonl")] == [
+        row["step"] for row in rows(unbroken, "rollouts.jsonl")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", ["fingerprint.json", "rollouts.jsonl", "checkpoints/last.ckpt"])
+def test_a_run_killed_at_any_moment_and_repeated_ends_with_the_same_weights(unbroken, tmp_path, seen):
+    out = f"paths.output_dir={tmp_path / 'run'}"
+    process = start("train", *TINY, out, cwd=tmp_path)
+    deadline = time.monotonic() + 300
+    while not (tmp_path / "run" / seen).exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    run("train", *TINY, out, "ckpt_path=last", cwd=tmp_path)
+    assert same_weights(unbroken, tmp_path / "run")
+    steps = [row["step"] for row in rows(tmp_path / "run") if row["stage"] == "train"]
+    assert steps == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_another_setting_is_not_a_continuation(unbroken, tmp_path):
+    last = unbroken / "checkpoints" / "last.ckpt"
+    done = run("train", *TINY, f"ckpt_path={last}", "optim.lr=0.001", cwd=tmp_path, code=2)
+    assert "optim.lr: 0.0005 -> 0.001" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
