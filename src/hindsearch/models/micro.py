@@ -1,5 +1,6 @@
 """The micro-world's student: a Llama of about 0.4 M weights over whole words."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,13 +55,15 @@ class MicroBase:
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
-            raise ValueError(f"hidden must be a multiple of heads; {self.hidden} is none of {self.heads}")
+            raise ValueError(f"hidden must be a multiple of heads, and {self.hidden} is not one of {self.heads}")
 
-    def __call__(self, seed: int) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-        """Return model and tokenizer. ``seed`` alone decides the weights; the global random state is left alone."""
-        tokenizer = word_tokenizer(self.words)
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        return word_tokenizer(self.words)
+
+    def model(self, seed: int) -> LlamaForCausalLM:
+        """Return the model. ``seed`` alone decides the weights; the global random state is left alone."""
         config = LlamaConfig(
-            vocab_size=len(tokenizer),
+            vocab_size=len(SPECIALS) + len(self.words),
             hidden_size=self.hidden,
             num_hidden_layers=self.layers,
             num_attention_heads=self.heads,
@@ -75,5 +78,7 @@ class MicroBase:
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = LlamaForCausalLM(config)
-        return model, tokenizer
+            return LlamaForCausalLM(config)
+
+    def fingerprint(self) -> dict[str, str]:
+        return {"words": hashlib.sha256(" ".join(self.words).encode()).hexdigest()}
