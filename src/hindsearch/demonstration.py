@@ -21,6 +21,21 @@ class Demonstration:
         assert len(self.ids) == len(self.weights), f"{len(self.ids)} ids and {len(self.weights)} weights"
 
 
+@dataclass(frozen=True)
+class DemonstrationBatch:
+    """The demonstrations of one step. Ids become tensors where they are used, so there is nothing to move."""
+
+    demonstrations: tuple[Demonstration, ...]
+
+    def to(self, device: object) -> "DemonstrationBatch":
+        """Itself; Lightning calls this."""
+        return self
+
+
+def collate(demonstrations: Sequence[Demonstration]) -> DemonstrationBatch:
+    return DemonstrationBatch(tuple(demonstrations))
+
+
 def encode_pieces(pieces: Pieces, encode: Callable[[str], Sequence[int]]) -> Demonstration:
     """Encode piece by piece, so that no token straddles two weights."""
     ids: list[int] = []

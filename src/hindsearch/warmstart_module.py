@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Dataset
 
-from hindsearch.demonstration import Demonstration
+from hindsearch.demonstration import Demonstration, DemonstrationBatch, collate
 from hindsearch.errors import TrainingError
 from hindsearch.interfaces import LanguageModel
 from hindsearch.optim import set_rates
@@ -40,8 +40,8 @@ class DemonstrationSet(Dataset[Demonstration]):
         return self.source(place, place // self.batch, self.seed)
 
     def loader(self) -> DataLoader[Demonstration]:
-        """Batches as lists. The generator keeps the loader from drawing on the global random state."""
-        return DataLoader(self, batch_size=self.batch, collate_fn=list, generator=torch.Generator().manual_seed(0))
+        """One batch per step. The generator keeps the loader from drawing on the global random state."""
+        return DataLoader(self, batch_size=self.batch, collate_fn=collate, generator=torch.Generator().manual_seed(0))
 
 
 class WarmStartModule(LightningModule):
@@ -77,12 +77,12 @@ class WarmStartModule(LightningModule):
     def on_train_start(self) -> None:
         self.model.train()
 
-    def training_step(self, batch: list[Demonstration], batch_idx: int) -> dict[str, float]:
+    def training_step(self, batch: DemonstrationBatch, batch_idx: int) -> dict[str, float]:
         optimizers: list[Any] = self.optimizers()  # type: ignore[assignment]
         optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
-        total = sum(weight for demonstration in batch for weight in demonstration.weights[1:])
+        total = sum(weight for demonstration in batch.demonstrations for weight in demonstration.weights[1:])
         loss = 0.0
-        for micro in micro_batches(batch, self.micro_batch_tokens):
+        for micro in micro_batches(batch.demonstrations, self.micro_batch_tokens):
             part = self.weighted_sum(micro) / total
             self.manual_backward(part)
             loss += part.item()
