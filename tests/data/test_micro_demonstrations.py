@@ -128,12 +128,27 @@ def test_the_poor_searcher_is_as_poor_as_asked(right_relation, low, high):
     assert low <= right / turns <= high
 
 
-def test_reading_practice_repeats_three_passages():
+def test_reading_practice_copies_passages_or_reads_names_off_one():
+    copied = read = 0
+    for demonstration in drawn(practice=1.0, practice_steps=1000):
+        words, half = [word for word, _ in demonstration], len(demonstration) // 2
+        if words[half] == "<information>" and sorted(words[:half]) == sorted(words[half:]):
+            assert [weight for _, weight in demonstration] == [0.0] * half + [1.0] * half
+            copied += 1
+            continue
+        passage = text(demonstration).split("<information> ")[2].split()
+        for place, (word, weight) in enumerate(demonstration):
+            if weight == 1.0 and word[0].isupper():
+                assert passage[passage.index(word) - 1] in words[place - 3 : place]
+        assert {"</answer>", "</search>"} & set(weighted(demonstration, 1.0))
+        read += 1
+    assert copied > 150
+    assert read > 150
+
+
+def test_reading_practice_ends():
     source = MicroDemonstrations(encode, practice=1.0, practice_steps=10)
-    demonstration = source(0, 9, 0)
-    half = len(demonstration.ids) // 2
-    assert sorted(demonstration.ids[:half]) == sorted(demonstration.ids[half:])
-    assert demonstration.weights == (0.0,) * half + (1.0,) * half
+    assert WORDS[source(0, 9, 0).ids[0]] == "<information>"
     assert WORDS[source(0, 10, 0).ids[0]] != "<information>"
 
 

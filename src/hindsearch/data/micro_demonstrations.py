@@ -56,7 +56,7 @@ class MicroDemonstrations:
     stumble: float = 0.2
     """Of turns under a hint, wrong ones that carry no loss: the next turn comes back to the hint."""
     practice: float = 0.5
-    """Reading practice (three passages, then again in another order) over the first ``practice_steps`` steps."""
+    """Reading practice over the first ``practice_steps`` steps."""
     practice_steps: int = 120
     hops: tuple[float, float, float] = (0.25, 0.35, 0.40)
     worlds: int = 300
@@ -207,9 +207,20 @@ def _searched(query: str, found: Entity, weight: float) -> Pieces:
 
 
 def _practice(facts: Facts, rng: random.Random) -> Pieces:
-    texts = [observation_text(entity.text) for entity in rng.sample(list(facts.values()), 3)]
-    again = rng.sample(texts, len(texts))
-    return [("".join(texts), GIVEN), ("".join(again), ACTION)]
+    """Passages to copy, or one to read names off: what takes a small model longest, shown densely."""
+    if rng.random() < 0.5:
+        texts = [observation_text(entity.text) for entity in rng.sample(list(facts.values()), 3)]
+        again = rng.sample(texts, len(texts))
+        return [("".join(texts), GIVEN), ("".join(again), ACTION)]
+    before, entity = rng.sample(list(facts.values()), 2)
+    pieces = [(observation_text(before.text) + observation_text(entity.text), GIVEN)]
+    for relation in rng.sample(RELATIONS[entity.kind], len(RELATIONS[entity.kind])):
+        turn = answer_turn(relation, entity.links[relation])
+        if entity.kind != "city" and rng.random() < 0.5:
+            turn = search_turn(query_text(relation, entity.links[relation]))
+        known, read = turn.split(f" {relation} ")
+        pieces += [(f"{known} {relation}", GIVEN), (read, ACTION)]
+    return pieces
 
 
 def _chain_hint(path: Path, facts: Facts, rng: random.Random) -> str:
