@@ -10,6 +10,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "hindsearch"
 LAYERS = [
     {
         *("types", "interfaces", "errors", "seeding", "protocol", "tokens", "scoring", "prompts", "hints", "grammar"),
+        *("leaks", "transcripts", "passage_graph"),
         "demonstration",
         *("jsonl", "records", "metrics", "fingerprint", "maths"),
     },

@@ -179,6 +179,8 @@ class CritiqueOutcome(Enum):
     EMPTY = "empty"
     FAILED = "failed"
     """The judge was down."""
+    UNMATCHED = "unmatched"
+    """A placebo found no hint of another question to give."""
 
 
 @dataclass(frozen=True)
