@@ -65,6 +65,7 @@ def test_quoted_text_cannot_start_a_line_or_a_chat_turn():
         '```json\n{"critique": "Search for the director first."}\n```',
         'Sure, here it is:\n{"critique": "Search for the\ndirector first.", "step": 2} Good luck.',
         "<think>{the cast was wrong}</think> Search for the director first.",
+        "it was {all} the cast </think>\n\nSearch for the director first.",
         "Critique: Search for the director first.",
         '{"critique": "draft of it all"} {"critique": "Search for the director first."}',
         "  Search for the director first.\n",
@@ -90,6 +91,8 @@ def test_a_critique_is_read_from_json_or_plain_words(reply):
         "N/A",
         "Search more.",
         "<think>I would search for the director.</think>",
+        "<think>I would search for the director and",
+        '{"critique": "<your sentences>"}',
     ],
 )
 def test_a_reply_without_a_critique_is_an_error_and_never_a_hint(reply):

@@ -10,7 +10,7 @@ from hindsearch.interfaces import JudgeRequest
 from hindsearch.types import Rollout, Turn, TurnKind
 
 _CUT = " […]"
-_THINKING = re.compile(r"<think>.*?</think>", re.S)
+_UNFINISHED_THOUGHT = re.compile(r"<think>.*", re.S)
 _LABEL = re.compile(r"^\W*critique\W*:\s*", re.I)
 _REFUSAL = re.compile(
     r"^\W*(i\s*('m|’m| am)?\s*(sorry|unable|afraid|not able)|i\s*(can(no|'|’)t|cannot|won['’]t)|sorry\b|as an ai\b"
@@ -86,12 +86,12 @@ def request_hash(request: JudgeRequest) -> str:
 def read_critique(reply: str) -> str:
     """The critique in a judge's reply: of the last JSON object with a text ``critique``, bare, fenced or amid words.
 
-    A reply without any brace is the critique itself.
+    A reply without any brace is the critique itself. What the judge thought before it does not count.
 
     Raises:
         JudgeError: the reply is empty, a refusal, JSON cut short or without a critique, or under three words.
     """
-    text = _THINKING.sub("", reply).strip()
+    text = _UNFINISHED_THOUGHT.sub("", reply.rpartition("</think>")[2]).strip()
     critique = _from_json(text) if "{" in text else _LABEL.sub("", text.strip("`\n "))
     critique = " ".join(critique.split())
     if _REFUSAL.match(critique) or len(critique.split()) < MIN_WORDS:

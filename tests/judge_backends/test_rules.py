@@ -1,10 +1,13 @@
 """The judge without a language model, on a world small enough to follow by eye."""
 
+import json
+
 import pytest
 
 from hindsearch.errors import JudgeError, RetrievalError
 from hindsearch.interfaces import JudgeRequest
 from hindsearch.judge_backends.rules import Explore, Generic, Habit, RulesBackend
+from hindsearch.leaks import find_leaks
 from hindsearch.types import Passage, Turn, TurnKind
 
 TEXTS = {
@@ -146,3 +149,21 @@ def test_bad_options_are_refused():
         Explore(hops=0)
     with pytest.raises(ValueError, match="texts is empty"):
         Generic(())
+
+
+def test_on_real_passages_chains_are_found_and_none_gives_its_answer_away(realdata):
+    folder = realdata / "hipporag_hotpot"
+    rows = [json.loads(line) for line in (folder / "passages.jsonl").read_text(encoding="utf-8").splitlines()]
+    parts = [(row["id"], *row["contents"].partition("\n")[::2]) for row in rows]
+    passages = [Passage(name, title.strip('"'), text) for name, title, text in parts]
+    by_title = {passage.title: passage for passage in passages}
+
+    def exact(queries, k):
+        return [(by_title[query],) if query in by_title else () for query in queries]
+
+    questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    golds = [tuple(question["golden_answers"]) for question in questions]
+    requests = [JudgeRequest("", q["question"], (), None, g) for q, g in zip(questions, golds, strict=True)]
+    replies = RulesBackend(exact, passages, phrasing="judge/rules_english.jinja")(requests)
+    assert sum(bool(reply) for reply in replies) > len(replies) / 2
+    assert not any(find_leaks(reply, gold) for reply, gold in zip(replies, golds, strict=True))
