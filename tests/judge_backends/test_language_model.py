@@ -2,9 +2,14 @@
 
 import pytest
 
+from hindsearch.engines.in_process import InProcess
 from hindsearch.errors import JudgeError
+from hindsearch.grammar import WORDS
 from hindsearch.interfaces import Generation, JudgeRequest
 from hindsearch.judge_backends.language_model import HfBackend, SelfBackend
+from hindsearch.models.causal_lm import CausalLM
+from hindsearch.models.micro import MicroBase
+from hindsearch.tokens import Tokens
 
 END = 0
 
@@ -111,3 +116,14 @@ def test_nothing_asked_is_nothing_written():
 def test_bad_options_are_refused(option):
     with pytest.raises(ValueError, match=f"{option}=0"):
         SelfBackend(Engine(), Plain(), **{option: 0})
+
+
+def test_a_real_engine_writes_the_same_whatever_else_is_in_the_batch():
+    base = MicroBase(words=WORDS)
+    engine, tokens = InProcess(CausalLM(base.model(seed=3))), Tokens(base.tokenizer())
+    asked = requests("what is Krurim ?", "first search director , then answer", "search", "is a city in country a by")
+    together = SelfBackend(engine, tokens, max_new_tokens=12)(asked)
+    alone = [SelfBackend(engine, tokens, max_new_tokens=12)([request])[0] for request in asked]
+    assert together == alone
+    assert len(set(together)) > 1
+    assert all(0 < len(reply.split()) <= 12 for reply in together)
