@@ -74,9 +74,6 @@ class WarmStartModule(LightningModule):
     def configure_optimizers(self) -> list[Optimizer]:
         return self.make_optimizers(self.model)
 
-    def on_train_start(self) -> None:
-        self.model.train()
-
     def training_step(self, batch: DemonstrationBatch, batch_idx: int) -> dict[str, float]:
         optimizers: list[Any] = self.optimizers()  # type: ignore[assignment]
         optimizers = optimizers if isinstance(optimizers, list) else [optimizers]

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from hindsearch.demonstration import ACTION, GIVEN, RETRIEVED, Demonstration, Pieces, encode_pieces
@@ -20,6 +20,7 @@ from hindsearch.grammar import (
     relation_paths,
     search_turn,
 )
+from hindsearch.hints import hint_block
 from hindsearch.seeding import seed_of
 
 
@@ -34,11 +35,8 @@ class MicroDemonstrations:
     """
 
     encode: Callable[[str], Sequence[int]]
-    right_relation: float = 0.18
-    """Of turns that follow the question; the difficulty of the world."""
-    early_right_relation: float = 0.35
-    """The same over the first ``early_steps`` steps: relations are learned sooner when they can be predicted."""
-    early_steps: int = 0
+    right_relation: float = 0.15
+    """Of turns, those that follow the question: how hard reinforcement will have it."""
     habit: float = 0.65
     """Of wrong relations: the star of a film, the birthplace of a person."""
     right_start: float = 0.85
@@ -57,9 +55,22 @@ class MicroDemonstrations:
     """Of turns under a hint, wrong ones that carry no loss: the next turn comes back to the hint."""
     practice: float = 0.5
     """Reading practice over the first ``practice_steps`` steps."""
-    practice_steps: int = 120
-    hops: tuple[float, float, float] = (0.25, 0.35, 0.40)
+    practice_steps: int = 300
+    hops: Sequence[float] = (0.2, 0.3, 0.5)
+    """Of questions of one, two and three hops."""
     worlds: int = 300
+
+    def __post_init__(self) -> None:
+        if len(self.hops) != 3 or min(self.hops) < 0 or not sum(self.hops) > 0:
+            raise ValueError(f"hops={list(self.hops)} must be three shares, for one, two and three hops")
+        shares = [f.name for f in fields(self) if f.type is float or f.type == "float"]
+        for name in shares:
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)} is not a share; use a number within [0, 1]")
+        if self.hinted + self.siblings > 1:
+            raise ValueError(f"hinted={self.hinted} and siblings={self.siblings} are shares of one whole; lower one")
+        if self.worlds < 1:
+            raise ValueError(f"worlds={self.worlds} leaves nothing to draw from; use 1 or more, for example 300")
 
     def __call__(self, place: int, step: int, seed: int) -> Demonstration:
         """Return demonstration ``place`` of a run, shown at ``step``: a function of its arguments alone."""
@@ -67,22 +78,21 @@ class MicroDemonstrations:
         facts = _world(seed_of(seed, "world", rng.randrange(self.worlds)))
         if step < self.practice_steps and rng.random() < self.practice:
             return encode_pieces(_practice(facts, rng), self.encode)
-        right_relation = self.early_right_relation if step < self.early_steps else self.right_relation
         path = _draw_path(facts, rng, 1 + rng.choices(range(3), self.hops)[0])
         kind = rng.random()
         if kind < self.hinted:
-            pieces = self._with_hint(path, facts, rng, right_relation)
+            pieces = self._with_hint(path, facts, rng)
         elif kind < self.hinted + self.siblings:
-            pieces = self._with_siblings(path, facts, rng, right_relation)
+            pieces = self._with_siblings(path, facts, rng)
         else:
-            pieces = [(path.text, GIVEN), *self._alone(path, facts, rng, right_relation)]
+            pieces = [(path.text, GIVEN), *self._alone(path, facts, rng)]
         return encode_pieces(pieces, self.encode)
 
     def fingerprint(self) -> dict[str, str]:
         """Nothing: the recipe says it all."""
         return {}
 
-    def _alone(self, path: Path, facts: Facts, rng: random.Random, right_relation: float) -> Pieces:
+    def _alone(self, path: Path, facts: Facts, rng: random.Random) -> Pieces:
         """The poor searcher's turns."""
         name = path.start if rng.random() < self.right_start else _other(facts, facts[path.start].kind, rng)
         query, pieces = name, list[tuple[str, float]]()
@@ -94,13 +104,13 @@ class MicroDemonstrations:
                 return [*pieces, self._read(facts[name], relation, self.right_reading, rng)]
             if rng.random() < self.early_answer:
                 break
-            chosen = self._choose(facts[name], relation, right_relation, rng)
+            chosen = self._choose(facts[name], relation, rng)
             name = facts[name].links[chosen]
             query = query_text(chosen, name)
         return [*pieces, self._read(facts[name], "", 0.0, rng)]
 
-    def _choose(self, entity: Entity, right: str, right_relation: float, rng: random.Random) -> str:
-        if rng.random() < right_relation:
+    def _choose(self, entity: Entity, right: str, rng: random.Random) -> str:
+        if rng.random() < self.right_relation:
             return right
         habit = {"film": "star", "person": "birthplace"}[entity.kind]
         if rng.random() < self.habit:
@@ -113,10 +123,10 @@ class MicroDemonstrations:
         relation = right if right in entity.links and rng.random() < share else rng.choice(others)
         return answer_turn(relation, entity.links[relation]), ACTION
 
-    def _with_hint(self, path: Path, facts: Facts, rng: random.Random, right_relation: float) -> Pieces:
+    def _with_hint(self, path: Path, facts: Facts, rng: random.Random) -> Pieces:
         if rng.random() < self.generic:
             prompt = f"{hint_block(rng.choice(GENERIC_HINTS))} {path.text}"
-            return [(prompt, GIVEN), *self._alone(path, facts, rng, right_relation)]
+            return [(prompt, GIVEN), *self._alone(path, facts, rng)]
         named = path
         if rng.random() < self.foreign:
             hops = len(path.relations) if rng.random() < 0.7 else rng.randint(1, 3)
@@ -138,19 +148,15 @@ class MicroDemonstrations:
             here = name
         return [*pieces, self._read(facts[here], asked, self.obey, rng)]
 
-    def _with_siblings(self, path: Path, facts: Facts, rng: random.Random, right_relation: float) -> Pieces:
+    def _with_siblings(self, path: Path, facts: Facts, rng: random.Random) -> Pieces:
         attempts = [("CORRECT", path.queries(facts))]
         for _ in range(rng.randint(1, 3)):
-            turns = [text for text, weight in self._alone(path, facts, rng, right_relation) if weight == ACTION]
+            turns = [text for text, weight in self._alone(path, facts, rng) if weight == ACTION]
             queries = [turn.removeprefix("<search> ").removesuffix(" </search>") for turn in turns[:-1]]
             attempts.append(("CORRECT" if queries == path.queries(facts) else "INCORRECT", queries))
         rng.shuffle(attempts)
         prompt = f"{sibling_block(attempts)} {path.text}"
         return [(prompt, GIVEN), *self._obeying(path, path.relations[-1], facts, rng)]
-
-
-def hint_block(hint: str) -> str:
-    return f"<HINT> {hint} </HINT>"
 
 
 def sibling_block(attempts: Sequence[tuple[str, Sequence[str]]]) -> str:
