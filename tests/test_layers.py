@@ -12,7 +12,7 @@ LAYERS = [
         *("types", "interfaces", "errors", "seeding", "protocol", "tokens", "scoring", "prompts", "hints", "grammar"),
         *("leaks", "transcripts", "passage_graph"),
         "demonstration",
-        *("jsonl", "records", "metrics", "fingerprint", "maths"),
+        *("jsonl", "records", "metrics", "fingerprint", "maths", "budget", "observations"),
     },
     {
         *("policies", "losses", "credits", "rewards", "judges", "judge_backends", "critiques", "teachers"),

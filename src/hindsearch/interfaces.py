@@ -1,9 +1,11 @@
 """The seams. Each is one call, batched, with hyper-parameters at construction and data at call."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from hindsearch.types import (
@@ -86,10 +88,11 @@ class TurnEnd(Protocol):
 
 @dataclass(frozen=True)
 class TurnTokens:
-    """What follows a student's turn in id space: appended, never sampled."""
+    """What follows a student's turn in id space: appended, never sampled. ``cut`` passages had to be shortened."""
 
     ids: tuple[int, ...]
     text: str
+    cut: int = 0
 
 
 class Renderer(Protocol):
@@ -99,8 +102,8 @@ class Renderer(Protocol):
         """Ids of the prompt; ``hint`` is the privileged block, '' for the student."""
         ...
 
-    def observation(self, passages: Sequence[Passage], turn_ids: Sequence[int]) -> TurnTokens:
-        """Ids to append after a searching turn that sampled ``turn_ids``."""
+    def observation(self, passages: Sequence[Passage], turn_ids: Sequence[int], max_tokens: int) -> TurnTokens:
+        """Ids to append after a searching turn that sampled ``turn_ids``: at most ``max_tokens``, tags whole."""
         ...
 
     def correction(self, turn_ids: Sequence[int]) -> TurnTokens:
@@ -259,6 +262,21 @@ class LanguageModel(Protocol):
 
     def logprobs(self, hidden_ND: Tensor) -> Tensor:
         """Log-probabilities over the whole vocabulary, ``_NV``, at temperature 1, in float32 or wider."""
+        ...
+
+
+class SampledFrom(LanguageModel, Protocol):
+    """A language model that an engine can read with piece by piece."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def sampling(self) -> AbstractContextManager[None]:
+        """Eval mode without gradients; as it was before on leaving."""
+        ...
+
+    def read(self, ids_NQ: Tensor, positions_NQ: Tensor, mask_N1QS: Tensor, cache: Any) -> Tensor:
+        """Hidden states ``_NQD`` of new tokens, with a cache of the tokens before them; the mask is true where seen."""
         ...
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from hindsearch.interfaces import KlTerm, Reduction
 from hindsearch.maths.advantages import standardised
 from hindsearch.maths.divergences import clipped_surrogate, ratio
-from hindsearch.maths.reductions import TokenMean
-from hindsearch.policies.kl import Kl
 from hindsearch.types import LossOutput, PolicyInputs
 
 
@@ -15,10 +13,10 @@ from hindsearch.types import LossOutput, PolicyInputs
 class Grpo:
     """``max(−A·r, −A·clip(r, 1−clip_low, 1+clip_high))`` per token, A standardised within the group."""
 
+    kl: KlTerm
+    reduction: Reduction
     clip_low: float = 0.2
     clip_high: float = 0.2
-    kl: KlTerm = Kl(0.0)
-    reduction: Reduction = TokenMean()
 
     def __post_init__(self) -> None:
         if not 0 < self.clip_low < 1 or not self.clip_high > 0:
