@@ -19,7 +19,6 @@ import torch
 from lightning.pytorch import Trainer
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
-from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
 from hindsearch import jsonl
@@ -27,6 +26,7 @@ from hindsearch.errors import UserError
 from hindsearch.grammar import WORDS
 from hindsearch.making import conf_dir, make
 from hindsearch.models.causal_lm import CausalLM
+from hindsearch.models.pretrained import Pretrained
 from hindsearch.tokens import Tokens
 from hindsearch.warmstart_module import DemonstrationSet, WarmStartModule, WarmStartProgress
 
@@ -71,14 +71,15 @@ class WarmStarted:
         assert isinstance(recipe, DictConfig)
         return resolve_warm_start(recipe, self.cache, Console())
 
+    @property
+    def _found(self) -> Pretrained:
+        return Pretrained(str(self.folder))
+
     def tokenizer(self) -> Any:
-        return AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        return self._found.tokenizer()
 
     def load(self, precision: str) -> CausalLM:
-        """Return the model, to be trained in ``precision``."""
-        dtype = torch.float64 if precision == "64-true" else torch.float32
-        lm = AutoModelForCausalLM.from_pretrained(self.folder, dtype=dtype, local_files_only=True)
-        return CausalLM(lm, precision)
+        return self._found.load(precision)
 
 
 def resolve_warm_start(recipe: DictConfig, cache: Path, console: Console | None = None) -> Path:
@@ -108,6 +109,35 @@ class Base(Protocol):
     def model(self, seed: int) -> Any: ...
 
     def fingerprint(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True)
+class FoundBase:
+    """A real base model to start from, named as a student is: see ``Pretrained``."""
+
+    path: str
+    gguf_file: str = ""
+    revision: str = "main"
+
+    @property
+    def _found(self) -> Pretrained:
+        return Pretrained(self.path, self.gguf_file, self.revision)
+
+    def tokenizer(self) -> Any:
+        return self._found.tokenizer()
+
+    def model(self, seed: int) -> Any:
+        """Return the model in float32; ``seed`` changes nothing here."""
+        return self._found.load("32-true").lm
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Digest over the files of a folder; what is not a folder is known by the recipe's path and revision."""
+        digest = hashlib.sha256()
+        for file in sorted(Path(self.path).expanduser().glob("[!.]*")):
+            if file.is_file():
+                with file.open("rb") as content:
+                    digest.update(file.name.encode() + hashlib.file_digest(content, "sha256").digest())
+        return {"base": digest.hexdigest()}
 
 
 class Ingredients:
