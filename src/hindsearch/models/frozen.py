@@ -20,6 +20,7 @@ class FrozenLM(CausalLM):
         self.eval()
 
     def train(self, mode: bool = True) -> "FrozenLM":
+        """Eval mode, whatever is asked."""
         return super().train(False)  # type: ignore[return-value]
 
 
@@ -31,14 +32,24 @@ def frozen_copy(model: CausalLM) -> FrozenLM:
 class AdapterOff:
     """The student under an adapter as it was before training: the same weights, the adapter switched off.
 
-    It owns nothing, so it stands in no ``state_dict`` and costs no memory.
+    It owns nothing, so it stands in no ``state_dict`` and costs no memory. It never makes a gradient.
     """
 
     def __init__(self, student: CausalLM) -> None:
         self._student = student
+        self._depth = 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._student, name)
+    @property
+    def device(self) -> torch.device:
+        return self._student.device
+
+    @property
+    def vocab_size(self) -> int:
+        return self._student.vocab_size
+
+    @property
+    def max_positions(self) -> int:
+        return self._student.max_positions
 
     def hidden(self, sequences: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
         with self._off():
@@ -48,15 +59,28 @@ class AdapterOff:
         with self._off():
             return self._student.logprobs(hidden_ND)
 
+    def read(self, ids_NQ: Tensor, positions_NQ: Tensor, mask_N1QS: Tensor, cache: Any) -> Tensor:
+        with self._off():
+            return self._student.read(ids_NQ, positions_NQ, mask_N1QS, cache)
+
     @contextmanager
     def sampling(self) -> Iterator[None]:
-        with self._student.sampling(), self._student.lm.disable_adapter():
+        with self._student.sampling(), self._off():
             yield
 
     @contextmanager
     def _off(self) -> Iterator[None]:
-        with torch.no_grad(), self._student.lm.disable_adapter():
-            yield
+        """Only the outermost use switches: an inner one that ends must not switch the adapter on again."""
+        self._depth += 1
+        try:
+            with torch.no_grad():
+                if self._depth > 1:
+                    yield
+                else:
+                    with self._student.lm.disable_adapter():
+                        yield
+        finally:
+            self._depth -= 1
 
 
 def adapter_off(student: CausalLM) -> AdapterOff:
