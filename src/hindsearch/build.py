@@ -121,7 +121,7 @@ class Builder:
             credit=self.credit,
             coefficient=make("coefficient", self.cfg.coefficient),
             hindsight_reduction=TokenMean(),
-            head_rows=self.cfg.update.head_rows,
+            head_rows=self.cfg.learning.head_rows,
         )
 
     # ------------------------------------------------------------------ the two sides and the trainer
@@ -186,8 +186,8 @@ class Builder:
             ),
             objective=self.objective,
             optimizer=AdamW(**{**self.cfg.optim, "betas": tuple(self.cfg.optim.betas)}),
-            micro_batch_tokens=self.cfg.update.micro_batch_tokens,
-            max_ratio_error=self.cfg.update.max_ratio_error,
+            micro_batch_tokens=self.cfg.learning.micro_batch_tokens,
+            max_ratio_error=self.cfg.learning.max_ratio_error,
         )
 
     def trainer(self, console: Console, first_step: int) -> Trainer:

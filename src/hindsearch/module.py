@@ -148,7 +148,7 @@ class HindSearchModule(LightningModule):
         if not error <= self.max_ratio_error:
             raise TrainingError(
                 f"the first update's ratio is off by {error:.2g} between sampler and trainer, more than "
-                f"update.max_ratio_error={self.max_ratio_error}: they run in another precision or on other weights; "
+                f"learning.max_ratio_error={self.max_ratio_error}: they run in another precision or on other weights; "
                 "use one trainer.precision for both, or raise the limit for a low precision"
             )
 

@@ -18,7 +18,7 @@ _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 def read_rows(path: str | Path, what: str) -> Iterator[tuple[str, Row]]:
     """Yield ``(place, row)`` from JSON lines, a JSON list, TSV with a header or parquet, plain or gzipped.
 
-    The kind is told from the file's first bytes (and, for TSV, from its name). ``what`` names the file's role in errors.
+    The kind is told from the file's first bytes (and, for TSV, from its name). ``what`` is the file's role in errors.
 
     Raises:
         UserError: no such file, an empty one, text that is not UTF-8, a line that is no JSON object.

@@ -21,8 +21,8 @@ class BM25:
     """Ranks passages by title and text; ties go to the earlier passage.
 
     ``title_weight`` is how often the title is indexed; ``stopwords`` a language of bm25s ('' keeps all words);
-    ``stemmer`` a Snowball language ('' stems nothing). Words are runs of two or more letters and digits of any script, as in bm25s. The
-    idf is Lucene's, which is never negative: a word that stands in every passage still ranks.
+    ``stemmer`` a Snowball language ('' stems nothing). Words are runs of two or more letters and digits of any script,
+    as in bm25s. The idf is Lucene's, which is never negative: a word that stands in every passage still ranks.
 
     A query of no known word finds the first passages, as any k passages rank alike. ``k`` beyond the corpus gives the
     whole corpus.
