@@ -42,7 +42,7 @@ class MicroDemonstrations:
     right_start: float = 0.85
     early_answer: float = 0.15
     right_reading: float = 0.85
-    hinted: float = 0.45
+    hinted: float = 0.58
     siblings: float = 0.12
     generic: float = 0.125
     """Of hints, those that say nothing and are ignored."""
