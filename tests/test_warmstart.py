@@ -98,6 +98,7 @@ def test_a_run_that_breaks_while_it_saves_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "warmstarts").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing(tmp_path):
     code = f"""
 import pathlib
