@@ -271,6 +271,11 @@ class SampledFrom(LanguageModel, Protocol):
     @property
     def device(self) -> torch.device: ...
 
+    @property
+    def max_positions(self) -> int:
+        """The longest sequence it reads."""
+        ...
+
     def sampling(self) -> AbstractContextManager[None]:
         """Eval mode without gradients; as it was before on leaving."""
         ...

@@ -7,223 +7,233 @@ import torch
 from torch import Tensor
 
 from hindsearch.engines.kv_buffer import KvBuffer
-from hindsearch.interfaces import Generation, SampledFrom, Session, TurnEnd
+from hindsearch.errors import TrainingError, UserError
+from hindsearch.interfaces import Generation, SampledFrom, TurnEnd
 from hindsearch.seeding import seed_of
 from hindsearch.types import Sampling
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """An engine over a ``CausalLM``. ``prefill_tokens`` bounds how many padded tokens are read in one pass.
+    """An engine over a ``CausalLM``.
 
-    Log-probabilities are those of the full softmax at temperature 1, whatever the sampling temperature.
+    ``prefill_tokens`` bounds the padded tokens read in one pass, ``head_rows`` the rows that go through the output head
+    at once. Log-probabilities are those of the full softmax at temperature 1, whatever the sampling temperature.
     """
 
-    model: SampledFrom
+    model: SampledFrom = field(repr=False)
     prefill_tokens: int = 16384
+    head_rows: int = 256
 
     def __post_init__(self) -> None:
-        if self.prefill_tokens < 1:
-            raise ValueError(f"engine.prefill_tokens={self.prefill_tokens} reads nothing; use 1 or more")
+        for name in ("prefill_tokens", "head_rows"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"engine.{name}={getattr(self, name)} reads nothing; use 1 or more")
 
     def start(
         self, prompts: Sequence[Sequence[int]], copies: int, sampling: Sequence[Sampling], ends_turn: TurnEnd
-    ) -> Session:
-        return InProcessSession(self.model, self.prefill_tokens, prompts, copies, sampling, ends_turn)
+    ) -> "InProcessSession":
+        """See ``interfaces.Engine``. A prompt that occurs twice is read once."""
+        return InProcessSession(self, prompts, copies, sampling, ends_turn)
 
 
 @dataclass
 class _Row:
-    """A sequence: ``length`` tokens are in the buffer, ``unread`` are not yet; ``drawn`` counts its samples."""
+    """A sequence: ``length`` tokens are in the buffer, ``unread`` are not yet, ``drawn`` were sampled.
+
+    ``hidden_D`` predicts the next token; it is known only while nothing is unread.
+    """
 
     sampling: Sampling
-    unread: list[int]
     length: int
+    hidden_D: Tensor
+    unread: list[int] = field(default_factory=list)
     drawn: int = 0
-    new: Generation = field(default_factory=lambda: Generation((), ()))
 
 
 class InProcessSession:
-    """Rows of one call of ``start``.
+    """Rows of one call of ``start``; see ``interfaces.Session``.
 
     The rows at work stand in the first slots of the buffer, so that a pass over them is a pass over a view; a row that
-    ends its turn changes places with the last one at work.
+    ends its turn makes room at once. ``prefilled_tokens`` counts the given tokens that were read (a prompt once for all
+    its copies), ``generated_tokens`` the sampled ones.
+
+    Raises:
+        UserError: from ``extend``, if ids are appended beyond the model's context.
+        TrainingError: from ``extend``, if the model's probabilities are not numbers.
     """
 
     def __init__(
         self,
-        model: SampledFrom,
-        prefill_tokens: int,
+        engine: InProcess,
         prompts: Sequence[Sequence[int]],
         copies: int,
         sampling: Sequence[Sampling],
         ends_turn: TurnEnd,
     ) -> None:
         assert len(sampling) == len(prompts) * copies, "one sampling per row"
-        self._model, self._prefill_tokens, self._ends_turn = model, prefill_tokens, ends_turn
-        self._cache = KvBuffer(slots=len(sampling))
-        self._slot_of = list(range(len(sampling)))
+        assert all(prompts), "a prompt holds at least one token"
+        self._engine, self._model, self._ends_turn = engine, engine.model, ends_turn
+        self._cache = KvBuffer(slots=len(sampling), max_length=engine.model.max_positions)
         self.prefilled_tokens = 0
         self.generated_tokens = 0
-        distinct = list(dict.fromkeys(map(tuple, prompts)))
-        first = {prompt: i for i, prompt in enumerate(distinct)}
-        # the last token of a prompt is read by each of its rows: its logits are where they part
+        distinct = sorted(set(map(tuple, prompts)), key=lambda prompt: (len(prompt), prompt))
+        place = {prompt: i for i, prompt in enumerate(distinct)}
+        sources = [place[tuple(prompts[i // copies])] for i in range(len(sampling))]
+        with self._model.sampling():
+            hidden_PD = self._read(distinct, [0] * len(distinct))
+            self._cache.spread(sources)
         self._rows = [
-            _Row(s, [prompts[i // copies][-1]], len(prompts[i // copies]) - 1) for i, s in enumerate(sampling)
+            _Row(draws, len(distinct[source]), hidden_PD[source])
+            for draws, source in zip(sampling, sources, strict=True)
         ]
-        with model.sampling():
-            self._read_prompts(distinct)
-            sources = [first[tuple(prompts[i // copies])] for i in range(len(sampling))]
-            self._cache.copy(sources, self._slot_of)
+        self.prefilled_tokens += sum(map(len, distinct))
 
     def extend(
         self, rows: Sequence[int], new_ids: Sequence[Sequence[int]], max_new_tokens: Sequence[int]
     ) -> list[Generation]:
-        """See ``interfaces.Session``."""
-        for row, ids in zip(rows, new_ids, strict=True):
-            self._rows[row].unread += ids
-            self._rows[row].new = Generation((), ())
-        at_work = [row for row, limit in zip(rows, max_new_tokens, strict=True) if limit > 0]
-        if at_work:
-            limits = dict(zip(rows, max_new_tokens, strict=True))
-            with self._model.sampling():
-                self._to_front(at_work)
-                at_work.sort(key=self._slot_of.__getitem__)
-                logprobs_NV = self._prefill(at_work)
-                self._decode(at_work, limits, logprobs_NV)
-        return [self._rows[row].new for row in rows]
+        """See ``interfaces.Session``. A row also stops where the model's context ends."""
+        assert len(set(rows)) == len(rows), "a row is extended once per call"
+        limits: dict[int, int] = {}
+        for row, ids, limit in zip(rows, new_ids, max_new_tokens, strict=True):
+            state = self._rows[row]
+            state.unread += ids
+            self.prefilled_tokens += len(ids)
+            room = self._model.max_positions - state.length - len(state.unread)
+            if room < 0:
+                raise UserError(
+                    f"a rollout of {self._model.max_positions - room} tokens does not fit into the model's "
+                    f"{self._model.max_positions} positions; lower agent.context_tokens"
+                )
+            limits[row] = min(limit, room)
+        at_work = [row for row in rows if limits[row] > 0]
+        if not at_work:
+            return [Generation((), ()) for _ in rows]
+        with self._model.sampling():
+            self._prefill([row for row in at_work if self._rows[row].unread])
+            written = self._decode(self._cache.arrange(at_work), limits)
+        return [written.get(row, Generation((), ())) for row in rows]
 
     # ------------------------------------------------------------------ reading
 
-    def _read_prompts(self, prompts: Sequence[Sequence[int]]) -> None:
-        """Put all but the last token of each distinct prompt into the first slots."""
-        rest = [list(prompt[:-1]) for prompt in prompts]
-        if max(map(len, rest)):
-            self._forward(rest, [0] * len(rest))
-            self.prefilled_tokens += sum(map(len, rest))
+    def _prefill(self, rows: Sequence[int]) -> None:
+        """Read what is unread in ``rows``."""
+        states = [self._rows[row] for row in self._cache.arrange(rows)]
+        if not states:
+            return
+        hidden_ND = self._read([state.unread for state in states], [state.length for state in states])
+        for state, hidden_D in zip(states, hidden_ND, strict=True):
+            state.length += len(state.unread)
+            state.unread, state.hidden_D = [], hidden_D
 
-    def _prefill(self, at_work: Sequence[int]) -> Tensor:
-        """Read what is unread, row by row, and return log-probabilities of the next token ``_NV``."""
-        rows = [self._rows[row] for row in at_work]
-        hidden_ND = self._forward([row.unread for row in rows], [row.length for row in rows])
-        for row in rows:
-            self.prefilled_tokens += len(row.unread)
-            row.length += len(row.unread)
-            row.unread = []
-        return self._model.logprobs(hidden_ND)
+    def _read(self, ids: Sequence[Sequence[int]], starts: Sequence[int]) -> Tensor:
+        """Read new ids of the rows in the first slots, some rows at a time; hidden states ``_ND`` of their last tokens.
 
-    def _forward(self, ids: Sequence[Sequence[int]], starts: Sequence[int]) -> Tensor:
-        """Run the body over the first rows of the buffer, some at a time; hidden states of each row's last token.
-
-        Rows are padded on the right; what the padding writes lies beyond the row's length.
+        A shorter row is padded by its own last token in its own place, which changes nothing there: no position
+        beyond a row's length is ever written.
         """
-        longest = max(map(len, ids))
         device = self._model.device
-        ids_NQ = torch.zeros((len(ids), longest), dtype=torch.long)
-        for i, row in enumerate(ids):
-            ids_NQ[i, : len(row)] = torch.tensor(row, dtype=torch.long)
-        positions_NQ = torch.tensor(starts)[:, None] + torch.arange(longest)
-        last_N = torch.tensor([max(0, len(row) - 1) for row in ids])
-        hidden: list[Tensor] = []
-        at_once = max(1, self._prefill_tokens // longest)
-        for first in range(0, len(ids), at_once):
-            some = slice(first, first + at_once)
-            hidden_nQD = self._pass(ids_NQ[some].to(device), positions_NQ[some].to(device), first)
-            hidden.append(hidden_nQD[torch.arange(hidden_nQD.shape[0], device=device), last_N[some].to(device)])
-        return torch.cat(hidden)
+        hidden_ND: list[Tensor] = []
+        first = 0
+        while first < len(ids):
+            stop, longest = first + 1, len(ids[first])
+            while stop < len(ids) and max(longest, len(ids[stop])) * (stop + 1 - first) <= self._engine.prefill_tokens:
+                longest = max(longest, len(ids[stop]))
+                stop += 1
+            some = range(first, stop)
+            ids_NQ = torch.tensor([[*ids[i], *[ids[i][-1]] * (longest - len(ids[i]))] for i in some])
+            lengths_N1 = torch.tensor([[len(ids[i])] for i in some])
+            positions_NQ = torch.tensor([[starts[i]] for i in some]) + torch.arange(longest).minimum(lengths_N1 - 1)
+            width = max(starts[i] + len(ids[i]) for i in some)
+            hidden_ND.append(self._pass(ids_NQ.to(device), positions_NQ.to(device), width, first)[:, -1])
+            first = stop
+        return torch.cat(hidden_ND)
 
-    def _pass(self, ids_NQ: Tensor, positions_NQ: Tensor, first: int = 0) -> Tensor:
-        """One pass over the rows from slot ``first`` on."""
-        width = int(positions_NQ.max()) + 1
+    def _pass(self, ids_NQ: Tensor, positions_NQ: Tensor, width: int, first: int = 0) -> Tensor:
+        """One pass over the rows from slot ``first`` on; the last of their positions is ``width - 1``."""
         self._cache.place(positions_NQ, width, first)
         mask_N1QS = torch.arange(width, device=ids_NQ.device) <= positions_NQ[:, None, :, None]
         return self._model.read(ids_NQ, positions_NQ, mask_N1QS, self._cache)
 
     # ------------------------------------------------------------------ sampling
 
-    def _decode(self, at_work: list[int], limits: dict[int, int], logprobs_NV: Tensor) -> None:
-        """Sample token by token; a row leaves as soon as its turn ends."""
-        device = logprobs_NV.device
-        most = max(limits[row] for row in at_work)
-        uniforms_TN = torch.zeros((most, len(at_work)), dtype=torch.float64)
-        for i, row in enumerate(at_work):
-            uniforms_TN[: limits[row], i] = self._uniforms(self._rows[row], limits[row])
-        uniforms_TN = uniforms_TN.to(device)
-        temperature_N = torch.tensor([self._rows[row].sampling.temperature for row in at_work], device=device)
-        sampled: dict[int, tuple[list[int], list[float]]] = {row: ([], []) for row in at_work}
+    def _decode(self, at_work: list[int], limits: dict[int, int]) -> dict[int, Generation]:
+        """Sample token by token in rows that stand in the first slots; a row leaves as soon as its turn ends."""
+        states = {row: self._rows[row] for row in at_work}
+        device = self._model.device
+        uniforms_TN = self._uniforms(at_work, limits).to(device)
+        temperature_N = torch.tensor([state.sampling.temperature for state in states.values()]).to(device)
+        positions_N = torch.tensor([state.length for state in states.values()]).to(device)
+        hidden_ND = torch.stack([state.hidden_D for state in states.values()])
+        ids: dict[int, list[int]] = {row: [] for row in at_work}
+        logprobs: dict[int, list[float]] = {row: [] for row in at_work}
         candidates = self._ends_turn.candidates
-        for step in range(most):
-            ids_N = draw(logprobs_NV, uniforms_TN[step], temperature_N)
-            chosen_N = logprobs_NV.gather(-1, ids_N[:, None]).squeeze(-1)
-            goes_on: list[bool] = []
-            for row, token, logprob in zip(at_work, ids_N.tolist(), chosen_N.tolist(), strict=True):
-                ids, logprobs = sampled[row]
-                ids.append(token)
-                logprobs.append(logprob)
-                ended = len(ids) >= limits[row] or (token in candidates and self._ends_turn(ids))
-                goes_on.append(not ended)
-            self.generated_tokens += len(at_work)
-            if not all(goes_on):
-                order = self._compact(at_work, goes_on)
-                if not order:
-                    break
-                kept = torch.tensor(order, device=device)
-                at_work = [at_work[i] for i in order]
-                ids_N, uniforms_TN, temperature_N = ids_N[kept], uniforms_TN[:, kept], temperature_N[kept]
-            positions_N1 = torch.tensor([[self._rows[row].length + len(sampled[row][0]) - 1] for row in at_work])
-            hidden_N1D = self._pass(ids_N[:, None], positions_N1.to(device))
-            logprobs_NV = self._model.logprobs(hidden_N1D[:, 0])
-        for row, (ids, logprobs) in sampled.items():
-            state = self._rows[row]
-            state.length += len(ids) - 1
-            state.unread = [ids[-1]]  # sampled last, so not in the buffer yet
-            state.drawn += len(ids)
-            state.new = Generation(tuple(ids), tuple(logprobs))
+        while at_work:
+            step = len(ids[at_work[0]])
+            ids_N, logprobs_N = self._draw(hidden_ND, uniforms_TN[step], temperature_N)
+            going: list[int] = []
+            for row, token, logprob in zip(at_work, ids_N.tolist(), logprobs_N.tolist(), strict=True):
+                if logprob != logprob:
+                    raise TrainingError("the model's probabilities are not numbers: its weights have diverged")
+                ids[row].append(token)
+                logprobs[row].append(logprob)
+                if step + 1 < limits[row] and not (token in candidates and self._ends_turn(ids[row])):
+                    going.append(row)
+            if not going:
+                break
+            if len(going) < len(at_work):
+                place = {row: i for i, row in enumerate(at_work)}
+                at_work = self._cache.arrange(going)
+                kept = torch.tensor([place[row] for row in at_work]).to(device)
+                ids_N, positions_N, temperature_N = ids_N[kept], positions_N[kept], temperature_N[kept]
+                uniforms_TN = uniforms_TN.index_select(1, kept)
+            width = 1 + step + max(states[row].length for row in at_work)
+            hidden_ND = self._pass(ids_N[:, None], positions_N[:, None], width)[:, 0]
+            positions_N = positions_N + 1
+        for row, state in states.items():
+            state.length += len(ids[row]) - 1
+            state.unread = [ids[row][-1]]  # sampled last, so not in the buffer yet
+            state.drawn += len(ids[row])
+            self.generated_tokens += len(ids[row])
+        return {row: Generation(tuple(ids[row]), tuple(logprobs[row])) for row in states}
 
-    def _uniforms(self, row: _Row, count: int) -> Tensor:
-        """A row's next draws: they depend on its seed and on how many it has made, not on the batch it stands in."""
-        generator = torch.Generator().manual_seed(seed_of(row.sampling.seed, row.drawn))
-        return torch.rand(count, generator=generator, dtype=torch.float64)
+    def _draw(self, hidden_ND: Tensor, uniforms_N: Tensor, temperature_N: Tensor) -> tuple[Tensor, Tensor]:
+        """Ids and their log-probabilities; the head is paid for some rows at a time."""
+        ids: list[Tensor] = []
+        logprobs: list[Tensor] = []
+        for some in torch.arange(hidden_ND.shape[0]).split(self._engine.head_rows):
+            part = slice(int(some[0]), int(some[-1]) + 1)
+            logprobs_NV = self._model.logprobs(hidden_ND[part])
+            ids.append(draw(logprobs_NV, uniforms_N[part], temperature_N[part]))
+            logprobs.append(logprobs_NV.gather(-1, ids[-1][:, None]).squeeze(-1))
+        return torch.cat(ids), torch.cat(logprobs)
 
-    # ------------------------------------------------------------------ places
+    def _uniforms(self, rows: Sequence[int], limits: dict[int, int]) -> Tensor:
+        """The rows' next draws ``_TN``.
 
-    def _to_front(self, rows: Sequence[int]) -> None:
-        """Bring ``rows`` into the first slots."""
-        wanted = set(range(len(rows)))
-        movers = [row for row in rows if self._slot_of[row] not in wanted]
-        free = sorted(wanted - {self._slot_of[row] for row in rows})
-        self._swap(free, [self._slot_of[row] for row in movers])
-
-    def _compact(self, at_work: Sequence[int], goes_on: Sequence[bool]) -> list[int]:
-        """Close the gaps that ended rows leave; indices into ``at_work`` of the rest, in order of their slots.
-
-        ``at_work[i]`` stands in slot ``i``.
+        They depend on a row's seed and on how many it has made, not on the batch it stands in.
         """
-        count = sum(goes_on)
-        holes = [i for i in range(count) if not goes_on[i]]
-        movers = [i for i in range(count, len(at_work)) if goes_on[i]]
-        self._swap(holes, movers)
-        order = [i for i in range(count) if goes_on[i]]
-        for hole, mover in zip(holes, movers, strict=True):
-            order.insert(hole, mover)
-        return order
-
-    def _swap(self, left: Sequence[int], right: Sequence[int]) -> None:
-        row_at = {slot: row for row, slot in enumerate(self._slot_of)}
-        self._cache.swap(left, right)
-        for a, b in zip(left, right, strict=True):
-            self._slot_of[row_at[a]], self._slot_of[row_at[b]] = b, a
+        uniforms_TN = torch.zeros((max(limits[row] for row in rows), len(rows)), dtype=torch.float64)
+        generator = torch.Generator()
+        for i, row in enumerate(rows):
+            state = self._rows[row]
+            generator.manual_seed(seed_of(state.sampling.seed, state.drawn))
+            uniforms_TN[: limits[row], i] = torch.rand(limits[row], generator=generator, dtype=torch.float64)
+        return uniforms_TN
 
 
 def draw(logprobs_NV: Tensor, uniforms_N: Tensor, temperature_N: Tensor) -> Tensor:
-    """Sample by inverse CDF in float64, one uniform per row; temperature 0 takes the likeliest.
+    """Sample by inverse CDF in float64, one uniform in [0, 1) per row; temperature 0 takes the likeliest.
 
     An entry of probability 0 is never drawn.
     """
-    greedy_N = logprobs_NV.argmax(dim=-1)
-    if not bool((temperature_N > 0).any()):
-        return greedy_N
-    scale_N1 = temperature_N.clamp(min=1e-6).double()[:, None]
+    greedy_N = temperature_N == 0
+    if bool(greedy_N.all()):
+        return logprobs_NV.argmax(dim=-1)
+    scale_N1 = temperature_N.masked_fill(greedy_N, 1.0).double()[:, None]
     cdf_NV = (logprobs_NV.double() / scale_N1).softmax(dim=-1).cumsum(dim=-1)
-    ids_N = torch.searchsorted(cdf_NV / cdf_NV[:, -1:], uniforms_N[:, None], right=True).squeeze(-1)
-    return torch.where(temperature_N > 0, ids_N.clamp(max=logprobs_NV.shape[-1] - 1), greedy_N)
+    # the last entry divides to 1 exactly, so that some entry lies above every uniform
+    ids_N = torch.searchsorted(cdf_NV / cdf_NV[:, -1:], uniforms_N[:, None].contiguous(), right=True).squeeze(-1)
+    # (past the end only where the probabilities are not numbers, which the caller refuses)
+    ids_N = ids_N.clamp(max=logprobs_NV.shape[-1] - 1)
+    return torch.where(greedy_N, logprobs_NV.argmax(dim=-1), ids_N) if bool(greedy_N.any()) else ids_N

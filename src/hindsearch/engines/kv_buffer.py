@@ -1,6 +1,6 @@
-"""Keys and values of growing rows in one buffer per layer, every row contiguous at a length of its own."""
+"""Keys and values of growing rows: one buffer per layer, every row contiguous, at a length of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -11,60 +11,92 @@ _LEAST = 64
 
 
 class KvBuffer(Cache):
-    """A transformers cache over the first rows of preallocated buffers ``[slots, heads, capacity, dim]``.
+    """A transformers cache over buffers ``[slots, capacity, heads, dim]``, whose rows stand in slots.
 
-    Before a forward pass ``place`` says where its tokens go: token ``j`` of row ``i`` is written at
-    ``positions_nq[i, j]``. What lies beyond a row's own length is garbage, is never attended to (the caller's mask ends
-    at the position of the query), and is overwritten later. So rows of unequal length share a batch without holes, and
-    a batch is a view of the buffer: nothing is copied to decode.
+    Before a forward pass ``place`` says where its tokens go: token ``j`` of the pass's row ``i`` is written at
+    ``positions_NQ[i, j]`` of slot ``first + i``. A row's own length is nobody's business but the caller's, whose mask
+    ends at the position of each query; so rows of unequal length share a batch without holes, and a pass over the first
+    slots is a pass over a view: nothing is copied to decode.
+
+    Capacity doubles as needed, up to ``max_length`` positions.
     """
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, max_length: int) -> None:
         super().__init__(layers=[])
-        self.slots = slots
-        self._keys: dict[int, Tensor] = {}
-        self._values: dict[int, Tensor] = {}
-        self._positions_nq = torch.zeros((0, 0), dtype=torch.long)
-        self._width = 0
-        self._first = 0
+        self.slots, self.max_length = slots, max_length
+        self._buffers: dict[tuple[int, str], Tensor] = {}
+        self._capacity = min(_LEAST, max_length)
         self._used = 0
+        self._window = (0, 0, 0)
+        self._index = torch.zeros(0, dtype=torch.long)
+        self._slot_of = list(range(slots))
+        self._row_in = list(range(slots))
 
-    def place(self, positions_nq: Tensor, width: int, first: int) -> None:
-        """Where the tokens of the next pass go, how many positions their queries may see, and the first row's slot."""
-        self._positions_nq, self._width, self._first = positions_nq, width, first
+    # ------------------------------------------------------------------ a pass
+
+    def place(self, positions_NQ: Tensor, width: int, first: int) -> None:
+        """Where the tokens of the next pass go; its queries see at most the first ``width`` positions."""
+        rows = positions_NQ.shape[0]
+        self._grow(width)
         self._used = max(self._used, width)
+        self._window = (first, first + rows, width)
+        starts_N1 = torch.arange(first, first + rows, device=positions_NQ.device)[:, None] * self._capacity
+        self._index = (starts_N1 + positions_NQ).flatten()
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        return (
-            self._write(self._keys, key_states, layer_idx),
-            self._write(self._values, value_states, layer_idx),
-        )
+        """Write the states ``[N, heads, Q, dim]`` of a layer and return all that its queries see."""
+        # under autocast keys leave their rotation in float32; attention would round them as the values are
+        keys = key_states.to(value_states.dtype)
+        return self._write((layer_idx, "key"), keys), self._write((layer_idx, "value"), value_states)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        return 0  # positions and masks are always given; nothing is derived from a length
+        """0: positions and masks are always given, and nothing is derived from a length."""
+        return 0
 
-    def _write(self, buffers: dict[int, Tensor], states_nHqD: Tensor, layer: int) -> Tensor:
-        n, heads, _, dim = states_nHqD.shape
-        buffer = buffers.get(layer)
-        if buffer is None or buffer.shape[2] < self._width:
-            capacity = max(_LEAST, self._width if buffer is None else max(self._width, 2 * buffer.shape[2]))
-            grown = states_nHqD.new_zeros((self.slots, heads, capacity, dim))
-            if buffer is not None:
-                grown[:, :, : buffer.shape[2]] = buffer
-            buffer = buffers[layer] = grown
-        view = buffer[self._first : self._first + n]
-        view[torch.arange(n, device=buffer.device)[:, None], :, self._positions_nq] = states_nHqD.transpose(1, 2)
-        return view[:, :, : self._width]
+    def _write(self, name: tuple[int, str], states_NHQD: Tensor) -> Tensor:
+        _, heads, _, dim = states_NHQD.shape
+        if name not in self._buffers:
+            self._buffers[name] = states_NHQD.new_zeros((self.slots, self._capacity, heads, dim))
+        buffer = self._buffers[name]
+        buffer.view(-1, heads, dim).index_copy_(0, self._index, states_NHQD.transpose(1, 2).flatten(0, 1))
+        start, stop, width = self._window
+        return buffer[start:stop, :width].transpose(1, 2)
 
-    def copy(self, source: Sequence[int], target: Sequence[int]) -> None:
-        """Copy slots ``source`` to slots ``target``, pair by pair; every source is read before any is written."""
-        for buffers in (self._keys, self._values):
-            for buffer in buffers.values():
-                buffer[list(target), :, : self._used] = buffer[list(source), :, : self._used]
+    def _grow(self, width: int) -> None:
+        if width <= self._capacity:
+            return
+        assert width <= self.max_length, f"{width} positions are more than the model's {self.max_length}"
+        self._capacity = min(max(width, 2 * self._capacity), self.max_length)
+        for name, buffer in self._buffers.items():
+            grown = buffer.new_zeros((self.slots, self._capacity, *buffer.shape[2:]))
+            grown[:, : self._used] = buffer[:, : self._used]
+            self._buffers[name] = grown
 
-    def swap(self, left: Sequence[int], right: Sequence[int]) -> None:
-        """Exchange slots, pair by pair."""
-        if left:
-            self.copy([*left, *right], [*right, *left])
+    # ------------------------------------------------------------------ rows and slots
+
+    def arrange(self, rows: Collection[int]) -> list[int]:
+        """Bring ``rows`` into the first slots, with as few moves as there are; return them in the order of slots."""
+        count, wanted = len(rows), set(rows)
+        holes = [slot for slot in range(count) if self._row_in[slot] not in wanted]
+        movers = [self._slot_of[row] for row in rows if self._slot_of[row] >= count]
+        self._copy([*movers, *holes], [*holes, *movers])
+        for hole, mover in zip(holes, movers, strict=True):
+            left, right = self._row_in[hole], self._row_in[mover]
+            self._row_in[hole], self._row_in[mover] = right, left
+            self._slot_of[left], self._slot_of[right] = mover, hole
+        return self._row_in[:count]
+
+    def spread(self, sources: Sequence[int]) -> None:
+        """Fill slot ``i`` with what stands in slot ``sources[i]``, for all slots."""
+        self._copy(sources, range(self.slots))
+
+    def _copy(self, sources: Sequence[int], targets: Sequence[int]) -> None:
+        """Copy slot to slot, pair by pair; every source is read before any target is written."""
+        if not sources:
+            return
+        for buffer in self._buffers.values():
+            source, target = (torch.tensor(list(slots), device=buffer.device) for slots in (sources, targets))
+            used = buffer[:, : self._used]
+            used.index_copy_(0, target, used.index_select(0, source))

@@ -114,7 +114,7 @@ class CausalLM(nn.Module):
     def read(self, ids_NQ: Tensor, positions_NQ: Tensor, mask_N1QS: Tensor, cache: Any) -> Tensor:
         """Hidden states ``_NQD`` of new tokens after those in ``cache``; see ``SampledFrom``."""
         # numbers to add to the scores: every attention of transformers reads these alike
-        bias_N1QS = torch.zeros_like(mask_N1QS, dtype=self.base.dtype).masked_fill_(~mask_N1QS, -torch.inf)
+        bias_N1QS = torch.where(mask_N1QS, 0.0, -torch.inf).to(self.base.dtype)
         arguments = {"position_ids": positions_NQ, "attention_mask": bias_N1QS, self._cache_name: cache}
         with self.autocast():
             return self.body(input_ids=ids_NQ, use_cache=True, **arguments).last_hidden_state
