@@ -45,8 +45,8 @@ class Budget:
             cycle = longest_prompt + self.turn_tokens
         if cycle > self.context_tokens:
             raise UserError(
-                f"agent.context_tokens={self.context_tokens} cannot hold the longest prompt ({longest_prompt} tokens), one "
-                f"search and an answer: that takes {cycle}; raise it, or lower agent.turn_tokens="
+                f"agent.context_tokens={self.context_tokens} cannot hold the longest prompt ({longest_prompt} tokens), "
+                f"one search and an answer: that takes {cycle}; raise it, or lower agent.turn_tokens="
                 f"{self.turn_tokens} or agent.observation_tokens={self.observation_tokens}"
             )
         longest = longest_prompt + self.worst_case

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from hindsearch.agent import SearchAgent
+from hindsearch.budget import Budget
 from hindsearch.callbacks.checkpoints import Checkpoints
 from hindsearch.callbacks.progress import Progress
 from hindsearch.callbacks.run_log import RunLog
@@ -19,7 +20,7 @@ from hindsearch.collector import Attempts, Collector
 from hindsearch.datamodule import RolloutDataModule
 from hindsearch.errors import UserError
 from hindsearch.fingerprint import run_fingerprint
-from hindsearch.interfaces import CritiqueGenerator, DataSource, HindsightLoss, LanguageModel, Policy
+from hindsearch.interfaces import CritiqueGenerator, DataSource, HindsightLoss, LanguageModel, Policy, Reward
 from hindsearch.judge_backends.recording import Recorded
 from hindsearch.losses.none import NoLoss
 from hindsearch.making import make
@@ -34,8 +35,8 @@ from hindsearch.tokens import Tokens
 class Builder:
     """Builds each shared object on first use and once, so that what a method does not need is never loaded."""
 
-    def __init__(self, cfg: DictConfig, output_dir: Path) -> None:
-        self.cfg, self.output_dir = cfg, output_dir
+    def __init__(self, cfg: DictConfig, output_dir: Path, console: Console | None = None) -> None:
+        self.cfg, self.output_dir, self.console = cfg, output_dir, console or Console()
 
     # ------------------------------------------------------------------ world and models
 
@@ -81,6 +82,10 @@ class Builder:
     @cached_property
     def credit(self) -> Any:
         return make("credit", self.cfg.credit)
+
+    @cached_property
+    def reward(self) -> Reward:
+        return make("reward", self.cfg.reward)
 
     @cached_property
     def judge_pretrained(self) -> Any:
@@ -132,31 +137,36 @@ class Builder:
 
     @cached_property
     def agent(self) -> SearchAgent:
+        """The student as an agent, once its budgets are known to fit."""
+        budget: Budget = make("agent", self.cfg.agent)
+        questions = [*self.data.train(), *self.data.validation()]
+        longest = max((len(self.renderer.prompt(question, "")) for question in questions), default=0)
+        if warning := budget.check(longest, self.student.max_positions):
+            self.console.print(f"note: {warning}", markup=False, highlight=False, soft_wrap=True)
         return SearchAgent(
             engine=make("engine", self.cfg.engine, model=self.student),
             renderer=self.renderer,
             tokens=self.tokens,
             retriever=self.retriever,
-            budget=make("agent", self.cfg.agent),
+            budget=budget,
             run_seed=self.cfg.seed,
         )
 
     def validators(self) -> dict[str, Attempts]:
         """By metric suffix: greedy first; sampled with the same draws at each validation, beside it."""
-        reward = make("reward", self.cfg.reward)
-        greedy = {"": Attempts(self.agent, reward, group_size=1, temperature=0.0, stage="validation")}
-        sampled = {"_sampled": Attempts(self.agent, reward, group_size=1, temperature=1.0, stage="validation")}
+        greedy = {"": Attempts(self.agent, self.reward, group_size=1, temperature=0.0, stage="validation")}
+        sampled = {"_sampled": Attempts(self.agent, self.reward, group_size=1, temperature=1.0, stage="validation")}
         return greedy | (sampled if self.cfg.validation.sampled == "one" else {})
 
-    def datamodule(self) -> RolloutDataModule:
-        rollout, train, validation = self.cfg.rollout, self.data.train(), self.data.validation()
+    def collector(self) -> Collector:
+        rollout = self.cfg.rollout
         if rollout.group_size < 2:
             raise UserError(
                 f"rollout.group_size={rollout.group_size} leaves nothing to compare a rollout with: "
                 "group advantages need 2 or more, for example 5"
             )
-        collector = Collector(
-            attempts=Attempts(self.agent, make("reward", self.cfg.reward), rollout.group_size, 1.0, "train"),
+        return Collector(
+            attempts=Attempts(self.agent, self.reward, rollout.group_size, 1.0, "train"),
             select=make("select", self.cfg.select),
             span=make("span", self.cfg.span),
             critique=self.critique,
@@ -164,12 +174,14 @@ class Builder:
             renderer=self.renderer,
             max_failed=rollout.max_failed,
         )
+
+    def datamodule(self) -> RolloutDataModule:
         return RolloutDataModule(
-            train,
-            validation,
-            collector,
+            self.data.train(),
+            self.data.validation(),
+            self.collector(),
             self.validators(),
-            questions_per_step=rollout.questions,
+            questions_per_step=self.cfg.rollout.questions,
             validation_batch=self.cfg.validation.batch,
             seed=self.cfg.seed,
         )
@@ -190,7 +202,7 @@ class Builder:
             max_ratio_error=self.cfg.learning.max_ratio_error,
         )
 
-    def trainer(self, console: Console, first_step: int) -> Trainer:
+    def trainer(self, first_step: int) -> Trainer:
         """``first_step`` is where a resumed run goes on: later points of its old curves are dropped."""
         cfg = self.cfg
         checkpoints = self.output_dir / "checkpoints"
@@ -204,7 +216,7 @@ class Builder:
             callbacks=[
                 Checkpoints(checkpoints, cfg.checkpoint.every),
                 RunLog(self.output_dir, cfg.log.rollouts_every, cfg.log.samples),
-                Progress(console, every=max(1, cfg.trainer.max_steps // 20)),
+                Progress(self.console, every=max(1, cfg.trainer.max_steps // 20)),
             ],
             max_epochs=-1,
             val_check_interval=cfg.validation.every,

@@ -27,7 +27,7 @@ def evaluate(cfg: DictConfig, output_dir: Path, console: Console | None = None) 
     """Write ``predictions.jsonl`` and ``evaluation.json`` to ``output_dir`` and return the greedy macro EM."""
     console = console or Console()
     use_threads(cfg.trainer.threads)
-    builder = Builder(cfg, output_dir)
+    builder = Builder(cfg, output_dir, console)
     fingerprint = builder.fingerprint()
     checkpoint = find_checkpoint(cfg.ckpt_path, output_dir, cfg.run_name)
     if checkpoint:

@@ -43,7 +43,7 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
         raise UserError(
             f"{output_dir} holds a run already; continue it with ckpt_path=last, or give another paths.output_dir"
         )
-    builder = Builder(cfg, output_dir)
+    builder = Builder(cfg, output_dir, console)
     datamodule, module = builder.datamodule(), builder.module()
     fingerprint = builder.fingerprint()
     saved: dict[str, Any] = read_checkpoint(checkpoint) if checkpoint else {}
@@ -51,7 +51,7 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
         check_same_run(saved, fingerprint, checkpoint)
     output_dir.mkdir(parents=True, exist_ok=True)
     module.fingerprint = fingerprint
-    trainer = builder.trainer(console, first_step=int(saved.get("completed_steps", 0)))
+    trainer = builder.trainer(first_step=int(saved.get("completed_steps", 0)))
     if trainer.is_global_zero and not checkpoint:
         _start_afresh(output_dir)
         jsonl.write_json(output_dir / "fingerprint.json", fingerprint)
@@ -98,15 +98,15 @@ def check_same_run(saved: dict[str, Any], fingerprint: dict[str, Any], path: Pat
 def closing_summary(output_dir: Path, metrics: dict[str, float]) -> list[str]:
     """EM before and after, the folder, and how to see the curves."""
     first = next(iter(jsonl.read(output_dir / "metrics.jsonl")), {})
-    lines = ["", f"run       {output_dir}"]
+    lines = ["", f"run        {output_dir}"]
     for key, label in (("val/em", "EM greedy"), ("val/em_sampled", "EM sampled")):
         if key in metrics:
             n = int(metrics[key.replace("/em", "/questions")])
-            lines.append(f"{label:<10}{first.get(key, float('nan')):.3f} before, {metrics[key]:.3f} after (n={n})")
+            lines.append(f"{label:<11}{first.get(key, float('nan')):.3f} before, {metrics[key]:.3f} after (n={n})")
     return [
         *lines,
-        f"student   {output_dir / 'student'} (a Hugging Face folder)",
-        f"curves    tensorboard --logdir {output_dir.parent}",
+        f"student    {output_dir / 'student'} (a Hugging Face folder)",
+        f"curves     tensorboard --logdir {output_dir.parent}",
     ]
 
 
@@ -127,7 +127,7 @@ def _start_afresh(output_dir: Path) -> None:
 def _quieten() -> None:
     """One worker is a decision here, not an oversight; the rest of Lightning's notices are not this program's voice."""
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-    warnings.filterwarnings("ignore", message=".*is not stateful.*|.*mid-epoch.*")
+    warnings.filterwarnings("ignore", message=".*is not stateful.*|.*mid-epoch.*|.*in eval mode.*|.*LeafSpec.*")
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
