@@ -1,0 +1,196 @@
+"""The scientific contract of the objective, with a small model in float64 and rollouts made by hand."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from hindsearch.coefficients import Constant
+from hindsearch.credits.none import NoCredit
+from hindsearch.losses.none import NoLoss
+from hindsearch.losses.openclaw import OpenClaw
+from hindsearch.losses.plain_clamp import PlainClamp
+from hindsearch.losses.self_nll import SelfNll
+from hindsearch.maths.reductions import SequenceMean, TokenMean
+from hindsearch.models.causal_lm import CausalLM
+from hindsearch.models.frozen import frozen_copy
+from hindsearch.objective import Objective, micro_batches, token_counts
+from hindsearch.policies.grpo import Grpo
+from hindsearch.policies.kl import Kl
+from hindsearch.types import Example
+
+VOCABULARY = 23
+LOSSES = [PlainClamp(), OpenClaw(), SelfNll()]
+
+
+def tiny(seed: int) -> CausalLM:
+    """GPT-2's shape: its layer norm keeps float64, where Llama's rounds to float32 on the way."""
+    config = GPT2Config(
+        vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=64, initializer_range=0.4, bos_token_id=0
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return CausalLM(GPT2LMHeadModel(config).double(), "64-true")
+
+
+@pytest.fixture(scope="module")
+def student():
+    return tiny(0)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    return frozen_copy(tiny(1))
+
+
+def example(seed: int, advantage: float, hindsight: bool) -> Example:
+    """A prompt of 3 to 5 tokens; a completion of two sampled turns around an observation."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def ids(count: int) -> torch.Tensor:
+        return torch.randint(0, VOCABULARY, (count,), generator=generator)
+
+    length = 9 + seed % 3
+    mask = torch.ones(length, dtype=torch.bool)
+    mask[4:7] = False
+    hindsight_mask = torch.zeros(length, dtype=torch.bool)
+    hindsight_mask[1:3] = hindsight
+    turn = torch.where(mask, torch.where(torch.arange(length) < 4, 0, 1), -1)
+    return Example(
+        prompt_L=ids(3 + seed % 3),
+        completion_T=ids(length),
+        loss_mask_T=mask,
+        behaviour_logprobs_T=torch.where(mask, torch.tensor(-1.0), torch.tensor(torch.nan)),
+        advantage=advantage,
+        hint_prompt_H=ids(6) if hindsight else ids(0),
+        hindsight_mask_T=hindsight_mask,
+        turn_T=turn,
+        right_T=torch.zeros(length, dtype=torch.bool),
+        chain_known=False,
+    )
+
+
+def group(all_equal: bool = False) -> list[Example]:
+    advantages = [0.0] * 6 if all_equal else [1.2, -0.4, 0.0, -0.4, 0.9, -1.3]
+    return [example(seed, a, hindsight=a <= 0) for seed, a in enumerate(advantages)]
+
+
+def objective(loss=LOSSES[0], weight=0.5, kl=0.0, reduction=None, head_rows=2048) -> Objective:
+    policy = Grpo(kl=Kl(kl), reduction=reduction or TokenMean())
+    return Objective(policy, loss, NoCredit(), Constant(weight), TokenMean(), head_rows)
+
+
+def gradient(objective, student, teacher, examples, max_tokens=10_000):
+    """Gradient of a step made of micro-batches; also the loss."""
+    student.zero_grad()
+    shares = objective.plan(examples, token_counts(examples))
+    total = 0.0
+    for micro in micro_batches(shares, max_tokens):
+        part = objective(student, teacher, teacher, micro, step=0)
+        part.loss.backward()
+        total += float(part.loss.detach())
+    parts = [p.grad.flatten() if p.grad is not None else p.new_zeros(p.numel()) for p in student.parameters()]
+    return torch.cat(parts).clone(), total
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("reduction", [TokenMean(), SequenceMean()], ids=lambda x: type(x).__name__)
+def test_micro_batches_change_nothing(student, teacher, loss, reduction):
+    whole = objective(loss, kl=0.1, reduction=reduction)
+    expected, total = gradient(whole, student, teacher, group())
+    assert expected.norm() > 1e-3
+    for max_tokens in (1, 30, 45):
+        got, split_total = gradient(whole, student, teacher, group(), max_tokens)
+        torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-10)
+        assert split_total == pytest.approx(total, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+def test_the_order_of_rollouts_changes_nothing(student, teacher, loss):
+    expected, _ = gradient(objective(loss), student, teacher, group())
+    got, _ = gradient(objective(loss), student, teacher, group()[::-1])
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+def test_a_head_in_chunks_gives_the_gradient_of_a_head_in_one(student, teacher, loss):
+    expected, _ = gradient(objective(loss, kl=0.1), student, teacher, group())
+    got, _ = gradient(objective(loss, kl=0.1, head_rows=3), student, teacher, group())
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-10)
+
+
+def test_observation_tokens_are_context_and_never_targets(student, teacher):
+    """Their targets carry no loss: with the last observation token changed, only what reads it may change."""
+    before = group()
+    changed = [replace(e, completion_T=e.completion_T.clone()) for e in before]
+    for e in changed:
+        e.completion_T[~e.loss_mask_T] = (e.completion_T[~e.loss_mask_T] + 1) % VOCABULARY
+    shares = objective().plan(before, token_counts(before))
+    rows = [int(s.example.loss_mask_T.sum()) for s in shares]
+    part = objective()(student, teacher, teacher, shares, 0)
+    assert float(part.means["policy/ratio"][1]) == sum(rows)
+
+
+def test_all_rewards_equal_and_no_hint_give_exactly_zero_gradient(student, teacher):
+    failed = [replace(e, hindsight_mask_T=torch.zeros_like(e.hindsight_mask_T)) for e in group(all_equal=True)]
+    shares = objective().plan(failed, token_counts(failed))
+    assert shares == []
+
+
+def test_a_group_that_failed_whole_moves_the_student_by_hindsight_alone(student, teacher):
+    with_hindsight, _ = gradient(objective(PlainClamp()), student, teacher, group(all_equal=True))
+    without, _ = gradient(objective(PlainClamp(), weight=0.0), student, teacher, group(all_equal=True))
+    assert with_hindsight.norm() > 1e-3
+    assert without.norm() == 0.0
+
+
+def test_with_every_rollout_successful_hindsight_and_grpo_are_one_to_the_bit(student, teacher):
+    successes = [example(seed, a, hindsight=False) for seed, a in enumerate([0.7, -0.7, 1.1, -1.1])]
+    grpo, _ = gradient(objective(NoLoss()), student, teacher, successes)
+    hindsearch, _ = gradient(objective(PlainClamp()), student, teacher, successes)
+    assert torch.equal(grpo, hindsearch)
+
+
+def test_hindsight_changes_the_gradient_only_by_its_own_term(student, teacher):
+    grpo, _ = gradient(objective(NoLoss()), student, teacher, group())
+    both, _ = gradient(objective(PlainClamp(), weight=0.5), student, teacher, group())
+    more, _ = gradient(objective(PlainClamp(), weight=1.0), student, teacher, group())
+    torch.testing.assert_close(more - both, both - grpo, atol=1e-12, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", [PlainClamp(), OpenClaw()], ids=lambda x: type(x).__name__)
+def test_a_teacher_equal_in_weights_and_prompt_teaches_nothing(student, loss):
+    own_prompt = [replace(e, hint_prompt_H=e.prompt_L) for e in group(all_equal=True)]
+    got, _ = gradient(objective(loss), student, frozen_copy(student), own_prompt)
+    assert got.norm() < 1e-12
+
+
+def test_the_hint_moves_the_teachers_view_but_not_the_rows(student, teacher):
+    """A hint twice as long shifts every index; the value of each token stays that of the same token."""
+    one = group(all_equal=True)[0]
+    long = replace(one, hint_prompt_H=torch.cat([one.hint_prompt_H, one.hint_prompt_H]))
+    hidden = teacher.hidden(
+        [torch.cat([long.hint_prompt_H, long.completion_T])],
+        [long.hint_prompt_H.numel() + long.hindsight_mask_T.nonzero().squeeze(-1)],
+    )
+    expected = teacher.logprobs(hidden).gather(-1, long.completion_T[long.hindsight_mask_T][:, None]).squeeze(-1)
+    part = objective()(student, teacher, teacher, objective().plan([long], token_counts([long])), 0)
+    hidden = student.hidden(
+        [torch.cat([long.prompt_L, long.completion_T])], [long.prompt_L.numel() + torch.tensor([1, 2])]
+    )
+    own = student.logprobs(hidden).gather(-1, long.completion_T[1:3][:, None]).squeeze(-1)
+    assert float(part.means["hindsight/gap"][0]) == pytest.approx(float((expected - own).sum()), abs=1e-9)
+
+
+def test_the_teacher_gets_no_gradient_and_stays_in_eval(student, teacher):
+    gradient(objective(), student, teacher, group())
+    teacher.train()
+    assert all(p.grad is None for p in teacher.parameters())
+    assert not any(module.training for module in teacher.modules())
+
+
+def test_ratio_is_one_on_the_first_update(student, teacher):
+    part = objective()(student, teacher, teacher, objective().plan(group(), token_counts(group())), 0)
+    total, count = part.means["policy/ratio"]
+    assert float(total / count) == 1.0
