@@ -167,11 +167,11 @@ def test_the_student_is_as_the_rest_of_the_program_wants_it(made, monkeypatch):
 # ------------------------------------------------------------------------------------------ what is shipped
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_shipped_warm_start_is_what_its_recipe_makes(seed, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name, seed", [("micro_h", 0), ("micro_h", 1), ("micro_x", 0), ("micro_x", 1)])
+def test_the_shipped_warm_start_is_what_its_recipe_makes(name, seed, tmp_path, monkeypatch):
     monkeypatch.setattr(warmstart, "warm_start", refuse_to_train)
-    folder = WarmStarted("micro_h", seed, tmp_path).folder
-    assert folder == SHIPPED / f"micro_h-s{seed}"
+    folder = WarmStarted(name, seed, tmp_path).folder
+    assert folder == SHIPPED / f"{name}-s{seed}"
     assert sum(file.stat().st_size for file in folder.iterdir()) < 2_000_000
 
 
@@ -184,9 +184,9 @@ def query_logprobs(model, tokenizer, prompt, question, passage):
     return sum(logprobs[len(given) + i - 1, id].item() for i, id in enumerate(query))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_shipped_warm_start_reads_hints(seed):
-    folder = SHIPPED / f"micro_h-s{seed}"
+@pytest.mark.parametrize("name, seed", [("micro_h", 0), ("micro_h", 1), ("micro_x", 0), ("micro_x", 1)])
+def test_the_shipped_warm_start_reads_hints(name, seed):
+    folder = SHIPPED / f"{name}-s{seed}"
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     world = MicroWorld()
     passages = {passage.id: passage for passage in world.passages()}
