@@ -46,8 +46,10 @@ def run_hydra_verb(verb: str, overrides: Sequence[str]) -> int:
 
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us as they are, and we speak for them
     module = importlib.import_module(f"hindsearch.{verb}")
-    old_argv = sys.argv
+    script, old_argv, old_spec = sys.modules["__main__"], sys.argv, sys.modules["__main__"].__spec__
     sys.argv = [f"hindsearch {verb}", *arguments_for(overrides)]
+    # Lightning starts further ranks by running __main__ again with these arguments: that is the verb's module
+    script.__spec__ = module.__spec__
     try:
         refuse_unknown(verb, overrides)
         module.main()
@@ -61,7 +63,7 @@ def run_hydra_verb(verb: str, overrides: Sequence[str]) -> int:
         print(f"hindsearch {verb}: {error}", file=sys.stderr)
         return 1
     finally:
-        sys.argv = old_argv
+        sys.argv, script.__spec__ = old_argv, old_spec
     return 0
 
 

@@ -1,5 +1,6 @@
 """`hindsearch evaluate`: answer every validation question greedily, in file order, and report EM and F1 per set."""
 
+import sys
 from pathlib import Path
 
 import hydra
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from hindsearch import jsonl
 from hindsearch.build import Builder, use_threads
+from hindsearch.cli import run_hydra_verb
 from hindsearch.making import conf_dir
 from hindsearch.metrics import validation_metrics
 from hindsearch.records import record_row
@@ -63,4 +65,4 @@ def _table(metrics: dict[str, float]) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_hydra_verb("evaluate", sys.argv[1:]))

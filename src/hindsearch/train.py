@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from hindsearch import jsonl
 from hindsearch.build import Builder, use_threads
+from hindsearch.cli import run_hydra_verb
 from hindsearch.errors import UserError
 from hindsearch.fingerprint import differences
 from hindsearch.making import conf_dir
@@ -133,4 +135,4 @@ def _quieten() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_hydra_verb("train", sys.argv[1:]))

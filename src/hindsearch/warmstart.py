@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from rich.console import Console
 from transformers.utils.logging import disable_progress_bar
 
 from hindsearch import jsonl
+from hindsearch.cli import run_hydra_verb
 from hindsearch.errors import UserError
 from hindsearch.grammar import WORDS
 from hindsearch.making import conf_dir, make
@@ -241,4 +243,4 @@ def _quieten() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_hydra_verb("warmstart", sys.argv[1:]))
