@@ -4,6 +4,8 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from hindsearch.errors import UserError
 from hindsearch.models.causal_lm import CausalLM
 
@@ -20,15 +22,17 @@ class NoAdapter:
 class Lora:
     """Low-rank adapters (arXiv 2106.09685) through peft. Dropout is 0, so that sampling and update are one policy.
 
-    ``target_modules`` are module names, or ``all-linear``.
+    ``target_modules`` are module names, or ``all-linear``. ``seed`` alone decides the first weights. The
+    adapted student begins as the one that it was given.
 
     Raises:
         UserError: peft is not installed, or no module has such a name.
     """
 
     rank: int
-    alpha: float
+    alpha: int
     target_modules: str | Sequence[str] = "all-linear"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.rank < 1:
@@ -48,7 +52,11 @@ class Lora:
             task_type="CAUSAL_LM",
         )
         try:
-            adapted = get_peft_model(student.lm, config)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                adapted = get_peft_model(student.lm, config)
         except ValueError as error:
             raise UserError(f"adapter.target_modules={named}: {str(error).split(chr(10), 1)[0]}") from error
-        return CausalLM(adapted, student.precision)
+        adapted_student = CausalLM(adapted, student.precision)
+        adapted_student.narrow_frozen()
+        return adapted_student

@@ -17,6 +17,7 @@ class FrozenLM(CausalLM):
     def __init__(self, lm: Any, precision: str) -> None:
         super().__init__(lm, precision)
         self.requires_grad_(False)
+        self.narrow_frozen()
         self.eval()
 
     def train(self, mode: bool = True) -> "FrozenLM":

@@ -12,6 +12,9 @@ from transformers.utils import logging
 from hindsearch.errors import UserError
 from hindsearch.models.causal_lm import CausalLM
 
+ATTENTIONS = ("sdpa", "eager")
+"""transformers' attentions that take a mask per query, as sampling with rows of unequal length needs."""
+
 _PACKAGE = "package:"
 
 
@@ -23,7 +26,7 @@ class Pretrained:
     GGUF file in it ('' where the weights are safetensors). Code that a model brings along is never run.
 
     Raises:
-        UserError: from ``tokenizer`` and ``load``, where it cannot be had.
+        UserError: from ``tokenizer`` and ``load``, where it cannot be had; from ``load``, where weights are missing.
     """
 
     path: str
@@ -31,14 +34,27 @@ class Pretrained:
     revision: str = "main"
     attention: str = "sdpa"
 
+    def __post_init__(self) -> None:
+        if self.attention not in ATTENTIONS:
+            raise ValueError(f"attention={self.attention} reads no mask of unequal rows; use {' or '.join(ATTENTIONS)}")
+
     def tokenizer(self) -> Any:
-        return self._read(AutoTokenizer.from_pretrained)
+        return self._read(AutoTokenizer.from_pretrained, "its tokenizer")
 
     def load(self, precision: str) -> CausalLM:
         """The model in float32 (float64 under ``64-true``); ``precision`` is what it computes in."""
         logging.disable_progress_bar()
         dtype = torch.float64 if precision == "64-true" else torch.float32
-        lm = self._read(AutoModelForCausalLM.from_pretrained, dtype=dtype, attn_implementation=self.attention)
+        lm, report = self._read(
+            AutoModelForCausalLM.from_pretrained,
+            "its weights",
+            dtype=dtype,
+            attn_implementation=self.attention,
+            output_loading_info=True,
+        )
+        if report["missing_keys"]:
+            first = min(report["missing_keys"])
+            raise UserError(f"the model {self.path} lacks {len(report['missing_keys'])} weights, the first is {first}")
         if self.gguf_file:
             # the weights are de-quantised by now; with the entry left in, the model could not be saved again
             lm.config.quantization_config = None
@@ -46,17 +62,21 @@ class Pretrained:
             lm.hf_quantizer = None
         return CausalLM(lm.eval(), precision)
 
-    def _read(self, reader: Any, **settings: Any) -> Any:
+    def _read(self, reader: Any, what: str, **settings: Any) -> Any:
         place = self._place()
         if self.gguf_file:
-            if importlib.util.find_spec("gguf") is None:
-                raise UserError(f"{self.gguf_file} is a GGUF file: pip install 'hindsearch[gguf]' to read it")
+            for package in ("gguf", "accelerate"):
+                if importlib.util.find_spec(package) is None:
+                    raise UserError(f"{self.gguf_file} needs the extra gguf: pip install 'hindsearch[gguf]'")
             settings["gguf_file"] = self.gguf_file
         try:
             return reader(str(place), revision=self.revision, trust_remote_code=False, **settings)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().split("\n", 1)[0]
-            raise UserError(f"student.path={self.path} cannot be loaded: {reason}") from error
+        except Exception as error:  # whatever a folder that is no model makes the libraries say
+            reason = str(error).strip().split("\n", 1)[0].removesuffix(" from one of: ") or type(error).__name__
+            if isinstance(place, str):
+                where = "there is no such folder here, and the hub does not give it"
+                raise UserError(f"the model {self.path} cannot be had: {where} ({reason})") from error
+            raise UserError(f"the model {self.path} cannot be loaded: {what} cannot be read ({reason})") from error
 
     def _place(self) -> Path | str:
         if self.path.startswith(_PACKAGE):
