@@ -207,7 +207,8 @@ class Builder:
         cfg = self.cfg
         checkpoints = self.output_dir / "checkpoints"
         checkpoints.mkdir(parents=True, exist_ok=True)
-        settings = {key: value for key, value in cfg.trainer.items() if key != "threads"}
+        # CausalLM owns the precision: it covers sampling too, where the trainer's autocast does not reach
+        settings = {key: value for key, value in cfg.trainer.items() if key not in ("threads", "precision")}
         return Trainer(
             **settings,
             logger=TensorBoardLogger(
