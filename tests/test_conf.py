@@ -33,7 +33,9 @@ def options(group: str) -> list[str]:
 
 @pytest.mark.parametrize("group, option", [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_composes_and_builds(group, option, tmp_path):
-    builder = Builder(composed("experiment=quickstart", f"{group}={option}"), tmp_path)
+    # without a judge or a critique there is nothing for a hindsight loss to act on
+    alone = ["loss=none"] if option == "none" and group in ("judge", "critique") else []
+    builder = Builder(composed("experiment=quickstart", f"{group}={option}", *alone), tmp_path)
     made = {
         "judge": lambda: builder.critique,
         "select": lambda: builder.collector().select,

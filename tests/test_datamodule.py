@@ -5,6 +5,7 @@ from itertools import islice
 import pytest
 
 from hindsearch.datamodule import StepSampler
+from hindsearch.errors import UserError
 
 
 def steps(num_questions, per_step, count, seed=0, rank=0, world_size=1, start=0):
@@ -42,5 +43,5 @@ def test_the_state_names_the_next_step_while_a_batch_is_in_use():
 
 
 def test_questions_that_do_not_divide_over_ranks_are_refused_with_a_number_that_does():
-    with pytest.raises(ValueError, match=r"rollout\.questions=5 does not divide over 2 ranks; 4 would"):
+    with pytest.raises(UserError, match=r"rollout\.questions=5 does not divide over 2 ranks; 4 would"):
         StepSampler(10, 5, 0, 0, 2)

@@ -21,7 +21,7 @@ LAYERS = [
     {"agent", "collector", "objective"},
     {"module", "datamodule", "callbacks", "warmstart_module"},
     {"making", "build"},
-    {"train", "evaluate", "warmstart", "score", "overrides", "cli"},
+    {"train", "evaluate", "warmstart", "score", "overrides", "speaking", "cli"},
 ]
 GROUND = {"models.causal_lm", "engines.kv_buffer", "data.rows", "data.questions", "data.corpus"}
 """What the variants of a room stand on together: the only neighbours that may be imported."""

@@ -17,11 +17,13 @@ from hindsearch.callbacks.checkpoints import Checkpoints
 from hindsearch.callbacks.progress import Progress
 from hindsearch.callbacks.run_log import RunLog
 from hindsearch.collector import Attempts, Collector
+from hindsearch.critiques.none import NoCritiques
 from hindsearch.datamodule import RolloutDataModule
 from hindsearch.errors import UserError
 from hindsearch.fingerprint import run_fingerprint
 from hindsearch.interfaces import CritiqueGenerator, DataSource, HindsightLoss, LanguageModel, Policy, Reward
 from hindsearch.judge_backends.recording import Recorded
+from hindsearch.judges.none import NoJudge
 from hindsearch.losses.none import NoLoss
 from hindsearch.making import make
 from hindsearch.maths.reductions import TokenMean
@@ -30,6 +32,9 @@ from hindsearch.models.frozen import adapter_off, frozen_copy
 from hindsearch.module import AdamW, HindSearchModule, Models
 from hindsearch.objective import Objective
 from hindsearch.tokens import Tokens
+
+RATIO_ERROR = {"64-true": 1e-5, "32-true": 1e-3, "bf16-mixed": 0.2}
+"""Largest |ratio - 1| on a token that sampler and trainer may differ by: rounding, and nothing else."""
 
 
 class Builder:
@@ -112,11 +117,20 @@ class Builder:
     @cached_property
     def critique(self) -> CritiqueGenerator:
         if isinstance(self.loss, NoLoss) and not self.credit.needs_teacher:
-            return make("critique", OmegaConf.create({"_target_": "hindsearch.critiques.none.NoCritiques"}))
+            return NoCritiques()
         offers: dict[str, Any] = {"tokens": self.tokens, "run_seed": self.cfg.seed}
         if "judge_backend" in _parameters(self.cfg.critique):
-            offers |= {"judge": make("judge", self.cfg.judge), "judge_backend": self.judge_backend}
-        return make("critique", self.cfg.critique, **offers)
+            judge = make("judge", self.cfg.judge)
+            if isinstance(judge, NoJudge):
+                raise UserError("this critique asks a judge and judge=none; choose judge=gold, or critique=none")
+            offers |= {"judge": judge, "judge_backend": self.judge_backend}
+        critique = make("critique", self.cfg.critique, **offers)
+        if isinstance(critique, NoCritiques):
+            raise UserError(
+                "critique=none leaves the hindsight loss no token to act on; choose critique=trajectory "
+                "(or constant, for loss=self_nll), or loss=none"
+            )
+        return critique
 
     @cached_property
     def objective(self) -> Objective:
@@ -199,8 +213,12 @@ class Builder:
             objective=self.objective,
             optimizer=AdamW(**{**self.cfg.optim, "betas": tuple(self.cfg.optim.betas)}),
             micro_batch_tokens=self.cfg.learning.micro_batch_tokens,
-            max_ratio_error=self.cfg.learning.max_ratio_error,
+            max_ratio_error=self._max_ratio_error(),
         )
+
+    def _max_ratio_error(self) -> float:
+        chosen = self.cfg.learning.max_ratio_error
+        return RATIO_ERROR[self.cfg.trainer.precision] if chosen is None else chosen
 
     def trainer(self, first_step: int) -> Trainer:
         """``first_step`` is where a resumed run goes on: later points of its old curves are dropped."""
@@ -237,8 +255,12 @@ class Builder:
         return run_fingerprint(config, self.data.fingerprint(), self._templates(), self.student)
 
     def _templates(self) -> Mapping[str, str]:
+        """Digests of the tokenizer and of every prompt template in use."""
+        parts = [self.renderer, getattr(self.critique, "judge", None), getattr(self.critique, "judge_backend", None)]
         prompts = {"tokenizer": self.tokens.fingerprint()}
-        return prompts | dict(getattr(self.renderer, "digests", {}))
+        for part in parts:
+            prompts |= dict(getattr(part, "digests", {}))
+        return prompts
 
 
 def use_threads(threads: int | None) -> None:

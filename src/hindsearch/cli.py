@@ -53,6 +53,8 @@ def run_hydra_verb(verb: str, overrides: Sequence[str]) -> int:
     try:
         refuse_unknown(verb, overrides)
         module.main()
+    except SystemExit as stop:  # the job has spoken for itself
+        return stop.code if isinstance(stop.code, int) else 0
     except UserError as error:
         print(f"hindsearch {verb}: {error}", file=sys.stderr)
         return 2

@@ -8,6 +8,7 @@ from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from hindsearch.collector import Attempts, Collector
+from hindsearch.errors import UserError
 from hindsearch.seeding import seed_of
 from hindsearch.types import AttemptBatch, Draw, Question, RolloutBatch
 
@@ -27,7 +28,7 @@ class StepSampler(Sampler[list[Place]]):
 
     def __init__(self, num_questions: int, per_step: int, seed: int, rank: int, world_size: int) -> None:
         if per_step % world_size:
-            raise ValueError(
+            raise UserError(
                 f"rollout.questions={per_step} does not divide over {world_size} ranks; "
                 f"{per_step // world_size * world_size or world_size} would"
             )

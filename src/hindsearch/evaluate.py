@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from hindsearch.cli import run_hydra_verb
 from hindsearch.making import conf_dir
 from hindsearch.metrics import validation_metrics
 from hindsearch.records import record_row
+from hindsearch.speaking import run_job
 from hindsearch.train import find_checkpoint, read_checkpoint
 from hindsearch.types import NO_CRITIQUE, Draw, Record
 
@@ -22,7 +22,7 @@ from hindsearch.types import NO_CRITIQUE, Draw, Record
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="evaluate")
 def main(cfg: DictConfig) -> float:
     """Return the greedy macro EM."""
-    return evaluate(cfg, Path(HydraConfig.get().runtime.output_dir))
+    return run_job("evaluate", evaluate, cfg)
 
 
 def evaluate(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> float:

@@ -31,9 +31,9 @@ class AdamW:
 
     def __post_init__(self) -> None:
         if not self.lr >= 0:
-            raise ValueError(f"optim.lr={self.lr} is not a rate; use 0 or more, for example 1e-6")
+            raise UserError(f"optim.lr={self.lr} is not a rate; use 0 or more, for example 1e-6")
         if not self.max_grad_norm > 0:
-            raise ValueError(f"optim.max_grad_norm={self.max_grad_norm} would stop all learning; use 1.0, or inf")
+            raise UserError(f"optim.max_grad_norm={self.max_grad_norm} would stop all learning; use 1.0, or inf")
 
     def rate(self, step: int) -> float:
         """Factor of ``lr`` at a step."""

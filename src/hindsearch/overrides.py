@@ -68,9 +68,9 @@ def explain(verb: str, error: Exception, overrides: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    # `lr` is meant as `optim.lr`: compare with last parts too
-    near = near or [key for key in known if key.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]][:1]
+    # `lr` is meant as `optim.lr`: what ends alike comes before what looks alike
+    same_end = [key for key in known if key.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]]
+    near = same_end or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else ""
 
 

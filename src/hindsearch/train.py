@@ -1,6 +1,5 @@
 """`hindsearch train`: validate, fit, validate, export, and say where things are."""
 
-import gc
 import logging
 import sys
 import warnings
@@ -9,7 +8,6 @@ from typing import Any
 
 import hydra
 import torch
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
@@ -20,15 +18,13 @@ from hindsearch.errors import UserError
 from hindsearch.fingerprint import differences
 from hindsearch.making import conf_dir
 from hindsearch.models.export import export_folder
+from hindsearch.speaking import run_job
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="train")
 def main(cfg: DictConfig) -> float:
     """Return the final ``val/em``, for sweepers."""
-    try:
-        return train(cfg, Path(HydraConfig.get().runtime.output_dir))
-    finally:
-        gc.collect()  # several jobs of a multirun share one process: no models are left behind
+    return run_job("train", train, cfg)
 
 
 def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> float:

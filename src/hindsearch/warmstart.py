@@ -29,6 +29,7 @@ from hindsearch.grammar import WORDS
 from hindsearch.making import conf_dir, make
 from hindsearch.models.causal_lm import CausalLM
 from hindsearch.models.pretrained import Pretrained
+from hindsearch.speaking import run_job
 from hindsearch.tokens import Tokens
 from hindsearch.warmstart_module import DemonstrationSet, WarmStartModule, WarmStartProgress
 
@@ -40,17 +41,23 @@ RECORD = "recipe.json"
 
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="warmstart")
-def main(cfg: DictConfig) -> None:
+def main(cfg: DictConfig) -> float:
+    return run_job("warmstart", make_warm_start, cfg)
+
+
+def make_warm_start(cfg: DictConfig, _: Path) -> float:
+    """Make the recipe's product, or find it, and copy it to ``output`` if that is given."""
     console = Console()
     cache = Path(cfg.paths.cache).expanduser()
-    if cfg.output is None:
-        folder = resolve_warm_start(cfg.recipe, cache, console)
-    else:
-        folder = Path(cfg.output).expanduser()
-        if folder.exists():
+    folder = resolve_warm_start(cfg.recipe, cache, console)
+    if cfg.output is not None:
+        output = Path(cfg.output).expanduser()
+        if output.exists():
             raise UserError(f"output={cfg.output} exists already; give a folder that does not")
-        publish(resolve_warm_start(cfg.recipe, cache, console), folder)
+        publish(folder, output)
+        folder = output
     console.print(f"warm start {folder} (a Hugging Face folder)", markup=False, highlight=False, soft_wrap=True)
+    return 0.0
 
 
 @dataclass(frozen=True)
