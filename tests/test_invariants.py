@@ -18,7 +18,7 @@ from hindsearch.models.frozen import frozen_copy
 from hindsearch.objective import Objective, micro_batches, token_counts
 from hindsearch.policies.grpo import Grpo
 from hindsearch.policies.kl import Kl
-from hindsearch.types import Example
+from hindsearch.tensors import Example
 
 VOCABULARY = 23
 LOSSES = [PlainClamp(), OpenClaw(), SelfNll()]

@@ -9,7 +9,19 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "hindsearch"
 
 LAYERS = [
     {
-        *("types", "interfaces", "errors", "seeding", "protocol", "tokens", "scoring", "prompts", "hints", "grammar"),
+        *(
+            "types",
+            "tensors",
+            "interfaces",
+            "errors",
+            "seeding",
+            "protocol",
+            "tokens",
+            "scoring",
+            "prompts",
+            "hints",
+            "grammar",
+        ),
         *("leaks", "transcripts", "passage_graph"),
         "demonstration",
         *("jsonl", "records", "metrics", "fingerprint", "maths", "budget", "observations"),
@@ -20,14 +32,14 @@ LAYERS = [
     },
     {"agent", "collector", "objective"},
     {"module", "datamodule", "callbacks", "warmstart_module"},
-    {"making", "build"},
+    {"making", "settings", "build"},
     {"train", "evaluate", "warmstart", "score", "overrides", "speaking", "cli"},
 ]
 GROUND = {"models.causal_lm", "engines.kv_buffer", "data.rows", "data.questions", "data.corpus"}
 """What the variants of a room stand on together: the only neighbours that may be imported."""
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 LIGHTNING = {"module", "datamodule", "callbacks", "warmstart_module", "build", "warmstart"}
-HYDRA = {"making", "build", *LAYERS[5]} - {"score"}
+HYDRA = {"making", "settings", "build", *LAYERS[5]} - {"score"}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
 
 

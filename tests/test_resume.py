@@ -4,6 +4,7 @@ import signal
 import time
 
 import pytest
+
 from harness import TINY, rows, run, same_weights, start, without_time
 
 

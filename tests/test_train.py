@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+
 from harness import TINY, rows, run
 
 
@@ -69,7 +70,14 @@ def test_rollouts_are_rows_with_critiques_and_ids_of_one_length(sweep):
 def test_metrics_come_under_the_promised_names(sweep):
     row = next(row for row in rows(next(sweep.glob("0-*"))) if row["stage"] == "train")
     wanted = {"train/reward", "loss/policy", "loss/hindsight", "rollout/groups_all_fail", "hindsight/leak_rate"}
-    wanted |= {"hindsight/yield", "hindsight/gap", "hindsight/right_share", "time/generate", "time/update", "time/judge"}
+    wanted |= {
+        "hindsight/yield",
+        "hindsight/gap",
+        "hindsight/right_share",
+        "time/generate",
+        "time/update",
+        "time/judge",
+    }
     assert wanted <= row.keys()
 
 

@@ -31,6 +31,7 @@ from hindsearch.models.causal_lm import CausalLM
 from hindsearch.models.frozen import adapter_off, frozen_copy
 from hindsearch.module import AdamW, HindSearchModule, Models
 from hindsearch.objective import Objective
+from hindsearch.settings import check_settings
 from hindsearch.tokens import Tokens
 
 RATIO_ERROR = {"64-true": 1e-5, "32-true": 1e-3, "bf16-mixed": 0.2}
@@ -41,6 +42,7 @@ class Builder:
     """Builds each shared object on first use and once, so that what a method does not need is never loaded."""
 
     def __init__(self, cfg: DictConfig, output_dir: Path, console: Console | None = None) -> None:
+        check_settings(cfg)
         self.cfg, self.output_dir, self.console = cfg, output_dir, console or Console()
 
     # ------------------------------------------------------------------ world and models
@@ -174,11 +176,6 @@ class Builder:
 
     def collector(self) -> Collector:
         rollout = self.cfg.rollout
-        if rollout.group_size < 2:
-            raise UserError(
-                f"rollout.group_size={rollout.group_size} leaves nothing to compare a rollout with: "
-                "group advantages need 2 or more, for example 5"
-            )
         return Collector(
             attempts=Attempts(self.agent, self.reward, rollout.group_size, 1.0, "train"),
             select=make("select", self.cfg.select),

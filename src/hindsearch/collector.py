@@ -13,17 +13,8 @@ from hindsearch.hints import critique_metrics
 from hindsearch.interfaces import CritiqueGenerator, Policy, Renderer, Reward, Select, SpanChoice
 from hindsearch.metrics import group_metrics, rollout_metrics
 from hindsearch.scoring import normalise_answer
-from hindsearch.types import (
-    AttemptBatch,
-    Critique,
-    Draw,
-    Example,
-    Record,
-    Rollout,
-    RolloutBatch,
-    SpanKind,
-    StopReason,
-)
+from hindsearch.tensors import Example, RolloutBatch
+from hindsearch.types import AttemptBatch, Critique, Draw, Record, Rollout, SpanKind, StopReason
 
 
 class AgentResult(Protocol):

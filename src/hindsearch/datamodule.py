@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from hindsearch.collector import Attempts, Collector
 from hindsearch.errors import UserError
 from hindsearch.seeding import seed_of
-from hindsearch.types import AttemptBatch, Draw, Question, RolloutBatch
+from hindsearch.tensors import RolloutBatch
+from hindsearch.types import AttemptBatch, Draw, Question
 
 ENDLESS = 2**31 - 1
 """Batches of the one epoch: `trainer.max_steps` ends a run. A length keeps Lightning from fetching a batch ahead, which

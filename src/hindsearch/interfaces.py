@@ -8,20 +8,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from hindsearch.types import (
-    CreditInputs,
-    Critique,
-    HindsightInputs,
-    LossOutput,
-    Passage,
-    PolicyInputs,
-    Question,
-    Rollout,
-    Sampling,
-    Score,
-    Span,
-    Turn,
-)
+from hindsearch.tensors import CreditInputs, HindsightInputs, LossOutput, PolicyInputs
+from hindsearch.types import Critique, Passage, Question, Rollout, Sampling, Score, Span, Turn
 
 # --------------------------------------------------------------------------- experience side
 

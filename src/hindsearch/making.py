@@ -51,6 +51,7 @@ def _make(group: str, values: Any, offers: Mapping[str, Any]) -> Any:
         if key not in parameters:
             near = difflib.get_close_matches(key, parameters, n=1) or sorted(parameters)
             raise UserError(f"{group}.{key} is not an option of {target.__name__}; did you mean {group}.{near[0]}?")
+        _refuse_other_kinds(f"{group}.{key}", given[key], parameters[key].annotation)
     given |= {name: value for name, value in offers.items() if name in parameters and name not in given}
     for name, parameter in parameters.items():
         if name not in given and parameter.default is inspect.Parameter.empty:
@@ -59,6 +60,13 @@ def _make(group: str, values: Any, offers: Mapping[str, Any]) -> Any:
         return target(**given)
     except (ValueError, TypeError) as error:
         raise UserError(f"{group}: {_first_line(error)}") from error
+
+
+def _refuse_other_kinds(key: str, value: Any, annotation: Any) -> None:
+    """Hydra takes any value for any key: numbers and texts are told apart here, by the constructor's annotation."""
+    kinds = {int: (int,), float: (int, float), str: (str,)}.get(annotation)
+    if kinds and (not isinstance(value, kinds) or isinstance(value, bool)):
+        raise UserError(f"{key}={value} is {type(value).__name__}, where {annotation.__name__} is wanted")
 
 
 def _first_line(error: Exception) -> str:

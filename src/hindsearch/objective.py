@@ -21,7 +21,7 @@ from hindsearch.interfaces import (
     Reduction,
     Support,
 )
-from hindsearch.types import CreditInputs, Example, HindsightInputs, PolicyInputs
+from hindsearch.tensors import CreditInputs, Example, HindsightInputs, PolicyInputs
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,8 @@
-"""One frozen type per stage of the path of the data. No field is ``None`` because it has not happened yet.
-
-Shape letters (suffixes of tensor names): ``P`` questions, ``G`` rollouts per question, ``B = P * G``,
-``L`` prompt, ``T`` completion, ``S`` prompt and completion, ``N`` loss tokens of a micro-batch laid end to
-end (no padding), ``D`` hidden width, ``V`` vocabulary, ``K`` entries of a support.
-"""
+"""The experience side: one frozen type per stage. No field is ``None`` because it has not happened yet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from enum import Enum
-
-import torch
-from torch import Tensor
-
-# --------------------------------------------------------------------------- experience: text and ids
 
 
 @dataclass(frozen=True)
@@ -211,50 +201,6 @@ class Record:
     critique: Critique
 
 
-# --------------------------------------------------------------------------- learning: tensors
-
-
-@dataclass(frozen=True)
-class Example:
-    """One rollout as tensors, unpadded.
-
-    ``hint_prompt_H`` is the privileged prompt that the teacher reads in place of ``prompt_L`` (length 0 where
-    there is none: then ``hindsight_mask_T`` is all false). ``turn_T`` numbers the turns, -1 off the student's
-    tokens. ``right_T`` is true on the tokens of right queries; it means something only where ``chain_known``.
-    """
-
-    prompt_L: Tensor
-    completion_T: Tensor
-    loss_mask_T: Tensor
-    behaviour_logprobs_T: Tensor
-    advantage: float
-    hint_prompt_H: Tensor
-    hindsight_mask_T: Tensor
-    turn_T: Tensor
-    right_T: Tensor
-    chain_known: bool
-
-    def to(self, device: torch.device | str) -> "Example":
-        """The same example with its tensors on ``device``."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Example(**{name: v.to(device) if isinstance(v, Tensor) else v for name, v in values.items()})
-
-
-@dataclass(frozen=True)
-class RolloutBatch:
-    """All rollouts of one step on this rank: one batch is one optimiser step."""
-
-    step: int
-    examples: tuple[Example, ...]
-    records: tuple[Record, ...]
-    metrics: Mapping[str, float]
-    """What the experience side measured: scalars by name, time per phase included."""
-
-    def to(self, device: torch.device | str) -> "RolloutBatch":
-        """The same batch with its tensors on ``device``; Lightning calls this."""
-        return replace(self, examples=tuple(example.to(device) for example in self.examples))
-
-
 @dataclass(frozen=True)
 class AttemptBatch:
     """Rollouts and their scores, group by group, without anything to learn from: what validation needs.
@@ -268,58 +214,6 @@ class AttemptBatch:
     num_failed: int
     metrics: Mapping[str, float]
 
-    def to(self, device: torch.device | str) -> "AttemptBatch":
+    def to(self, device: object) -> "AttemptBatch":
         """Itself: there is nothing to move."""
         return self
-
-
-@dataclass(frozen=True)
-class PolicyInputs:
-    """What a policy loss sees, over the student's own tokens.
-
-    ``rollout_N`` numbers the rollout within the micro-batch; ``advantages_N`` is after credit.
-    """
-
-    logprobs_N: Tensor
-    old_logprobs_N: Tensor
-    advantages_N: Tensor
-    rollout_N: Tensor
-    turn_N: Tensor
-
-
-@dataclass(frozen=True)
-class CreditInputs:
-    """What a credit sees, over the selected tokens: the teacher's gap (detached) and the advantages it may scale."""
-
-    gap_N: Tensor
-    advantages_N: Tensor
-    rollout_N: Tensor
-    turn_N: Tensor
-
-
-@dataclass(frozen=True)
-class HindsightInputs:
-    """What a hindsight loss sees, over the selected tokens of the selected rollouts.
-
-    Only ``logprobs_N`` and ``student_NK`` carry gradient. The ``_NK`` tensors are full-vocabulary
-    log-probabilities gathered at the loss's support; ``K`` is 0 for a loss on the sampled token alone.
-    ``old_*`` are the policy that sampled. ``valid_NK`` is false on padding of a support of uneven size.
-    """
-
-    logprobs_N: Tensor
-    old_logprobs_N: Tensor
-    teacher_logprobs_N: Tensor
-    student_NK: Tensor
-    old_NK: Tensor
-    teacher_NK: Tensor
-    valid_NK: Tensor
-    rollout_N: Tensor
-    turn_N: Tensor
-
-
-@dataclass(frozen=True)
-class LossOutput:
-    """Per-token values, unreduced: one place divides. ``metrics`` are per-token values as well, detached."""
-
-    loss_N: Tensor
-    metrics: Mapping[str, Tensor]

@@ -6,15 +6,11 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from hindsearch.errors import UserError
-
 
 class Checkpoints(Callback):
     """Writes ``last.ckpt`` every ``every`` steps and at the end; ``best.ckpt`` at each new high of ``val/em``."""
 
     def __init__(self, folder: Path, every: int) -> None:
-        if every < 1:
-            raise UserError(f"checkpoint.every={every} steps is too few; use 1 or more")
         self.folder, self.every = folder, every
         self.best_em = -1.0
 

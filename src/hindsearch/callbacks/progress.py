@@ -23,7 +23,7 @@ class Progress(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._began = time.perf_counter()
-        self._first_step = pl_module.completed_steps  # type: ignore[assignment]
+        self._first_step = int(pl_module.completed_steps)  # type: ignore[arg-type]
         if trainer.is_global_zero and self.console.is_terminal:
             self._live = Live(console=self.console, refresh_per_second=4, transient=True)
             self._live.start()

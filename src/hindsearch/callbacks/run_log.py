@@ -9,7 +9,8 @@ from lightning.pytorch.loggers import TensorBoardLogger
 
 from hindsearch import jsonl
 from hindsearch.records import as_markdown, record_row
-from hindsearch.types import Record, RolloutBatch
+from hindsearch.tensors import RolloutBatch
+from hindsearch.types import Record
 
 
 class RunLog(Callback):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from hindsearch.types import CreditInputs
+from hindsearch.tensors import CreditInputs
 
 
 @dataclass(frozen=True)

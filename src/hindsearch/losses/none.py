@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hindsearch.interfaces import Support
 from hindsearch.maths.supports import SampledToken
-from hindsearch.types import HindsightInputs, LossOutput
+from hindsearch.tensors import HindsightInputs, LossOutput
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import torch
 from hindsearch.interfaces import Support
 from hindsearch.maths.divergences import clipped_surrogate, ratio
 from hindsearch.maths.supports import StudentTopK
-from hindsearch.types import HindsightInputs, LossOutput
+from hindsearch.tensors import HindsightInputs, LossOutput
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from hindsearch.interfaces import Support
 from hindsearch.maths.supports import SampledToken
-from hindsearch.types import HindsightInputs, LossOutput
+from hindsearch.tensors import HindsightInputs, LossOutput
 
 
 class CoefficientGraph(Protocol):

@@ -13,7 +13,7 @@ import torch
 
 from hindsearch.interfaces import Support
 from hindsearch.maths.supports import SampledToken
-from hindsearch.types import HindsightInputs, LossOutput
+from hindsearch.tensors import HindsightInputs, LossOutput
 
 
 @dataclass(frozen=True)

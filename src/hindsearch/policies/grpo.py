@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hindsearch.interfaces import KlTerm, Reduction
 from hindsearch.maths.advantages import standardised
 from hindsearch.maths.divergences import clipped_surrogate, ratio
-from hindsearch.types import LossOutput, PolicyInputs
+from hindsearch.tensors import LossOutput, PolicyInputs
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Protocol
 from torch import Tensor
 
 from hindsearch.maths.divergences import k1, k2, k3, ratio
-from hindsearch.types import LossOutput
+from hindsearch.tensors import LossOutput
 
 
 class Estimator(Protocol):
