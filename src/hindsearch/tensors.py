@@ -1,8 +1,8 @@
 """The learning side: what became of rollouts as tensors, and what losses see.
 
 Shape letters (suffixes of tensor names): ``P`` questions, ``G`` rollouts per question, ``B = P * G``, ``L`` prompt,
-``T`` completion, ``S`` prompt and completion, ``N`` loss tokens of a micro-batch laid end to end (no padding), ``D`` hidden
-width, ``V`` vocabulary, ``K`` entries of a support.
+``T`` completion, ``S`` prompt and completion, ``N`` loss tokens of a micro-batch laid end to end (no padding), ``D``
+hidden width, ``V`` vocabulary, ``K`` entries of a support.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,71 @@
+"""What holds for every option of conf/loss: a new one is picked up here by itself."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+from torch.testing import assert_close
+
+from hindsearch.making import conf_dir, make
+from loss_inputs import on_support
+
+OPTIONS = sorted(path.stem for path in (conf_dir() / "loss").glob("*.yaml"))
+
+
+@pytest.fixture(params=OPTIONS)
+def loss(request):
+    return make("loss", OmegaConf.load(conf_dir() / "loss" / f"{request.param}.yaml"))
+
+
+def inputs(count=4, scale=2.0, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+
+    def logprobs():
+        return (scale * torch.randn(count, 6, generator=generator, dtype=torch.float64)).log_softmax(-1)
+
+    student = logprobs().requires_grad_()
+    made = on_support(student, student.detach(), logprobs())
+    return replace(made, logprobs_N=made.logprobs_N.detach().requires_grad_()), student
+
+
+def gradients(loss, made, student):
+    loss(made).loss_N.sum().backward()
+    return [torch.zeros_like(t) if t.grad is None else t.grad for t in (made.logprobs_N, student)]
+
+
+def test_values_are_per_token(loss):
+    made, _ = inputs()
+    output = loss(made)
+    assert output.loss_N.shape == (4,)
+    assert all(value_N.shape == (4,) and not value_N.requires_grad for value_N in output.metrics.values())
+
+
+def test_tokens_do_not_know_each_other(loss):
+    made, _ = inputs()
+    order = torch.tensor([2, 0, 3, 1])
+    shuffled = replace(made, **{name: getattr(made, name)[order] for name in vars(made)})
+    assert_close(loss(shuffled).loss_N, loss(made).loss_N[order])
+
+
+def test_gradient_reaches_the_student_alone(loss):
+    made, student = inputs()
+    teacher = made.teacher_NK.clone().requires_grad_()
+    sampled = made.teacher_logprobs_N.clone().requires_grad_()
+    loss(replace(made, teacher_NK=teacher, teacher_logprobs_N=sampled)).loss_N.sum().backward()
+    assert teacher.grad is None or float(teacher.grad.abs().max()) == 0.0
+    assert sampled.grad is None or float(sampled.grad.abs().max()) == 0.0
+
+
+def test_it_stays_finite_where_probabilities_vanish(loss):
+    made, student = inputs(scale=100.0)
+    assert torch.isfinite(loss(made).loss_N).all()
+    assert all(torch.isfinite(g).all() for g in gradients(loss, made, student))
+
+
+def test_a_teacher_that_agrees_teaches_nothing(loss):
+    if not loss.needs_teacher:
+        pytest.skip("it asks no teacher")
+    made, student = inputs()
+    agreeing = replace(made, teacher_NK=made.old_NK, teacher_logprobs_N=made.logprobs_N.detach())
+    assert all(float(g.abs().max()) == 0.0 for g in gradients(loss, agreeing, student))
