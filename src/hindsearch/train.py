@@ -8,7 +8,7 @@ from typing import Any
 
 import hydra
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from hindsearch import jsonl
@@ -52,6 +52,7 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
     trainer = builder.trainer(first_step=int(saved.get("completed_steps", 0)))
     if trainer.is_global_zero and not checkpoint:
         _start_afresh(output_dir)
+        OmegaConf.save(cfg, output_dir / "config.yaml", resolve=True)
         jsonl.write_json(output_dir / "fingerprint.json", fingerprint)
 
     if not checkpoint:

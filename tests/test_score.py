@@ -1,0 +1,92 @@
+"""`hindsearch score`: predictions and transcripts, and one sentence for everything that cannot be scored."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from hindsearch.cli import main
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def score(*arguments, capsys, code=0):
+    assert main(["score", *arguments]) == code
+    return capsys.readouterr()
+
+
+def test_predictions_and_the_rows_written(tmp_path, capsys):
+    rows = [
+        {"id": 1, "prediction": "The Paris", "golden_answers": "Paris", "extra": [1]},
+        {"id": 2, "prediction": "x", "golden_answers": ["y", "z"]},
+        {"id": 3, "prediction": "b", "reward_model": {"ground_truth": {"target": ["b"]}}},
+    ]
+    out = tmp_path / "out.jsonl"
+    printed = score(write(tmp_path / "in.jsonl", rows), "--out", str(out), capsys=capsys).out
+    assert "n 3" in printed
+    assert "EM 0.6667" in printed
+    scored = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [{k: v for k, v in row.items() if k not in ("em", "f1")} for row in scored] == rows
+    assert [row["em"] for row in scored] == [1.0, 0.0, 1.0]
+
+
+def test_transcripts_are_scored_by_the_last_own_answer(tmp_path, capsys):
+    rows = [
+        {"response": "<answer> Rome </answer> <answer> Paris </answer>", "golden_answers": ["Paris"]},
+        {"response": "<information> <answer> Paris </answer> </information>", "golden_answers": ["Paris"]},
+    ]
+    out = tmp_path / "out.jsonl"
+    printed = score(write(tmp_path / "in.jsonl", rows), "--out", str(out), capsys=capsys).out
+    assert "answered 0.5000" in printed
+    scored = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["answer"], row["em"]) for row in scored] == [("Paris", 1.0), (None, 0.0)]
+
+
+def test_parquet_arrays_and_gzip_under_another_name(tmp_path, capsys):
+    table = pa.table({"prediction": ["a b"], "golden_answers": [["x", "a b"]]})
+    parquet.write_table(table, tmp_path / "in.parquet")
+    out = tmp_path / "out.jsonl"
+    assert "EM 1.0000" in score(str(tmp_path / "in.parquet"), "--out", str(out), capsys=capsys).out
+    assert json.loads(out.read_text())["golden_answers"] == ["x", "a b"]
+    (tmp_path / "in.jsonl").write_bytes(gzip.compress(b'{"prediction": "p", "golden_answers": ["p"]}\n'))
+    assert "EM 1.0000" in score(str(tmp_path / "in.jsonl"), capsys=capsys).out
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"", "is empty"),
+        (b"\n\n", "has no rows"),
+        (b'{"prediction": "p", "golden_answers": ["p"]}\n{oops}\n', "line 2 is not JSON"),
+        (b"[1, 2]", "item 1 is a JSON int"),
+        (b'"text"\n', "line 1 is a JSON str"),
+        (b'{"prediction": "p"}\n', "line 1 has no golden_answers; it has prediction"),
+        (b'{"prediction": "p", "golden_answers": []}\n', "golden_answers is []"),
+        (b'{"prediction": "p", "golden_answers": [3]}\n', "golden_answers holds 3 (int)"),
+        (b'{"golden_answers": ["p"], "text": "x"}\n', "neither prediction nor response; it has golden_answers, text"),
+        (b'{"golden_answers": ["p"], "prediction": 4}\n', "prediction is int, not text"),
+        (b'{"golden_answers": ["p"], "response": ["x"]}\n', "response is list, not text"),
+        (b'{"prediction": "\xff\xfe", "golden_answers": ["p"]}\n', "is not UTF-8"),
+        (gzip.compress(b'{"prediction": "p", "golden_answers": ["p"]}\n' * 99)[:40], "gzip file that is cut"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_writes_nothing(tmp_path, capsys, content, said):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(content)
+    error = score(str(path), "--out", str(out), capsys=capsys, code=2).err
+    assert said in error
+    assert "in.jsonl" in error
+    assert len(error.strip().splitlines()) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.jsonl"]
+
+
+def test_a_missing_file_and_a_missing_folder(tmp_path, capsys):
+    assert "there is no file" in score(str(tmp_path / "no.jsonl"), capsys=capsys, code=2).err
+    path = write(tmp_path / "in.jsonl", [{"prediction": "p", "golden_answers": ["p"]}])
+    error = score(path, "--out", str(tmp_path / "no" / "out.jsonl"), capsys=capsys, code=2).err
+    assert "there is no folder" in error
