@@ -90,3 +90,82 @@ def test_a_missing_file_and_a_missing_folder(tmp_path, capsys):
     path = write(tmp_path / "in.jsonl", [{"prediction": "p", "golden_answers": ["p"]}])
     error = score(path, "--out", str(tmp_path / "no" / "out.jsonl"), capsys=capsys, code=2).err
     assert "there is no folder" in error
+
+
+def scored_rows(tmp_path, capsys, *rows):
+    out = tmp_path / "out.jsonl"
+    printed = score(write(tmp_path / "in.jsonl", rows), "--out", str(out), capsys=capsys).out
+    return printed, [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_null_prediction_is_no_answer_and_is_counted(tmp_path, capsys):
+    printed, _ = scored_rows(
+        tmp_path, capsys, {"prediction": None, "golds": ["x"]}, {"prediction": "x", "golds": ["x"]}
+    )
+    assert printed.split("\n")[:4] == ["n 2", "EM 0.5000", "F1 0.5000", "answered 0.5000"]
+
+
+def test_a_column_answer_stays_as_it_was(tmp_path, capsys):
+    _, rows = scored_rows(tmp_path, capsys, {"answer": ["Paris"], "response": "<answer> Rome </answer>"})
+    assert rows == [
+        {"answer": ["Paris"], "response": "<answer> Rome </answer>", "student_answer": "Rome", "em": 0.0, "f1": 0.0}
+    ]
+
+
+def test_what_a_model_answered_is_never_its_own_gold(tmp_path, capsys):
+    row = {"answer": "Rome", "prediction": "Rome", "reward_model": {"ground_truth": {"target": ["Paris"]}}}
+    printed, _ = scored_rows(tmp_path, capsys, row)
+    assert "EM 0.0000" in printed
+
+
+def test_half_a_surrogate_pair_is_written_as_it_was(tmp_path, capsys):
+    _, rows = scored_rows(tmp_path, capsys, {"prediction": "\ud83d", "golds": ["é"]}, {"prediction": "é", "golds": "é"})
+    assert [row["prediction"] for row in rows] == ["\ud83d", "é"]
+    assert "é" in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_scored_file_can_be_scored_again_in_place(tmp_path, capsys):
+    path = write(tmp_path / "in.jsonl", [{"response": "<answer> a </answer>", "golden_answers": ["a"]}])
+    first = score(path, "--out", path, capsys=capsys).out
+    assert score(path, "--out", path, capsys=capsys).out == first
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl.gz", "out.json"])
+def test_a_name_that_promises_another_kind_of_file_is_refused(tmp_path, capsys, name):
+    path = write(tmp_path / "in.jsonl", [{"prediction": "p", "golden_answers": ["p"]}])
+    assert "name it out.jsonl" in score(path, "--out", str(tmp_path / name), capsys=capsys, code=2).err
+    assert [p.name for p in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_row_that_cannot_be_written_leaves_the_old_file(tmp_path, capsys, monkeypatch):
+    path = write(tmp_path / "in.jsonl", [{"prediction": "p", "golden_answers": ["p"]}])
+    (tmp_path / "out.jsonl").write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hindsearch.score.os.replace", full)
+    assert "No space left" in score(path, "--out", str(tmp_path / "out.jsonl"), capsys=capsys, code=2).err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+    assert (tmp_path / "out.jsonl").read_text() == "old"
+
+
+def test_all_public_cases_through_the_verb(realdata, tmp_path, capsys):
+    wanted = [json.loads(line) for line in (realdata / "em_cases.jsonl").open(encoding="utf-8")]
+    out = tmp_path / "out.jsonl"
+    assert f"n {len(wanted)}" in score(str(realdata / "em_cases.jsonl"), "--out", str(out), capsys=capsys).out
+    rows = [json.loads(line) for line in out.open(encoding="utf-8")]
+    assert [row["id"] for row in rows] == [row["id"] for row in wanted]
+    assert [row["em"] for row in rows] == [row["em"] for row in wanted]
+    assert [row["f1"] for row in rows] == pytest.approx([row["f1"] for row in wanted], abs=1e-5)
+
+
+@pytest.mark.parametrize("name, count", [("mutated", 41), ("r1searcher_strict", 30), ("r1searcher_converted", 74)])
+def test_real_transcripts_are_scored_by_their_own_last_answer(realdata, tmp_path, capsys, name, count):
+    out = tmp_path / "out.jsonl"
+    path = realdata / "trajectories" / f"{name}.jsonl"
+    assert f"n {count}" in score(str(path), "--out", str(out), capsys=capsys).out
+    for row in map(json.loads, out.open(encoding="utf-8")):
+        wanted = row["reference"]["last_answer_outside_information"]
+        if wanted is None or "<answer>" not in wanted:  # a nested opening tag is no part of our answer
+            assert row["answer"] == wanted, row["id"]

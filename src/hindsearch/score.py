@@ -24,7 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "either prediction, or response: a transcript whose last own <answer> is scored.",
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--out", metavar="OUT", help="JSONL: the same rows with em, f1 and, for transcripts, answer")
+    parser.add_argument(
+        "--out",
+        metavar="OUT",
+        help="JSONL: the same rows with em, f1 and, for transcripts, answer (student_answer where there is an answer)",
+    )
     options = parser.parse_args(argv)
     try:
         rows = [score_row(row, place) for place, row in read_rows(options.file, "predictions")]
@@ -41,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def score_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     """The row with ``em``, ``f1`` and, for a transcript, ``answer`` added; no answer scores 0.
 
+    A column ``answer`` that is there already stays: the student's is then ``student_answer``. A ``prediction`` that is
+    null says that there was no answer.
+
     Raises:
         UserError: the row has neither prediction nor transcript, or no golds.
     """
@@ -56,7 +63,8 @@ def score_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
             )
         if not isinstance(row[field], str):
             raise UserError(f"{place}: {field} is {type(row[field]).__name__}, not text")
-        answer = scored["answer"] = transcript_answer(row[field])
+        answer = transcript_answer(row[field])
+        scored[_answer_column(row)] = answer
     if answer is not None and not isinstance(answer, str):
         raise UserError(f"{place}: prediction is {type(answer).__name__}, not text")
     scored["em"] = exact_match(answer, golds) if answer is not None else 0.0
@@ -65,22 +73,42 @@ def score_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Means over rows, and for transcripts how many gave an answer."""
+    """Means over rows, and how many gave an answer where not all did or the answers are from transcripts."""
     count = len(rows)
     lines = [f"n {count}", *(f"{name.upper()} {sum(row[name] for row in rows) / count:.4f}" for name in ("em", "f1"))]
-    answers = [row["answer"] for row in rows if "prediction" not in row]
-    if answers:
-        lines.append(f"answered {sum(answer is not None for answer in answers) / len(answers):.4f}")
+    given = [_given(row) is not None for row in rows]
+    if not all(given) or any("prediction" not in row for row in rows):
+        lines.append(f"answered {sum(given) / count:.4f}")
     return lines
+
+
+def _answer_column(row: Mapping[str, Any]) -> str:
+    return "student_answer" if "answer" in row else "answer"
+
+
+def _given(row: Mapping[str, Any]) -> Any:
+    return next((row[name] for name in ("prediction", "student_answer", "answer") if name in row), None)
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {path.parent} to write {path.name} to")
+    if path.suffix in (".parquet", ".gz", ".json"):
+        raise UserError(f"--out {path.name}: rows are written as JSON lines; name it {path.stem.split('.')[0]}.jsonl")
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False, default=_plain) + "\n" for row in rows)
-    os.replace(temporary, path)
+    try:
+        with temporary.open("wb") as file:
+            file.writelines(_line(row) for row in rows)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    try:
+        return (json.dumps(row, ensure_ascii=False, default=_plain) + "\n").encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which models do write: only an escape can hold it
+        return (json.dumps(row, default=_plain) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:

@@ -89,3 +89,25 @@ def test_search_r1_parquet_loads_as_it_is(realdata):
     assert questions[0].text
     assert questions[0].golds
     assert len({question.id for question in questions}) == len(questions)
+
+
+def test_files_name_their_key_and_refuse_an_empty_validation(tmp_path):
+    path = write(tmp_path / "c.jsonl", {"id": "1", "text": "a"})
+    files = Files(str(path), str(tmp_path / "no.jsonl"), str(path), limit_validation=1)
+    with pytest.raises(UserError, match=r"^data\.train_path: .* line 1 has no golden_answers|no question"):
+        files.train()
+    with pytest.raises(UserError, match=r"^data\.validation_path: there is no file"):
+        files.validation()
+    with pytest.raises(UserError, match=r"^data\.validation_path: .*cannot be read \(No such file"):
+        files.fingerprint()
+    with pytest.raises(ValueError, match="limit_validation=0 leaves no question"):
+        Files(str(path), str(path), str(path), limit_validation=0)
+
+
+def test_the_fingerprint_follows_the_bytes(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b"abc")
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of FIPS 180-2, appendix B.1
+    assert Files(str(path), str(path), str(path)).fingerprint() == dict.fromkeys(
+        ("train", "validation", "corpus"), digest
+    )
