@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import bm25s
@@ -11,9 +12,6 @@ import Stemmer
 
 from hindsearch.errors import UserError
 from hindsearch.types import Passage
-
-_KEPT = 65536
-"""Answers remembered: rollouts ask the same things again."""
 
 
 @dataclass(frozen=True)
@@ -25,34 +23,46 @@ class BM25:
     as in bm25s. The idf is Lucene's, which is never negative: a word that stands in every passage still ranks.
 
     A query of no known word finds the first passages, as any k passages rank alike. ``k`` beyond the corpus gives the
-    whole corpus.
+    whole corpus. The answers to the last ``cache_size`` distinct queries are kept: rollouts ask the same things again.
     """
 
-    passages: Sequence[Passage]
+    passages: Sequence[Passage] = field(repr=False)
     title_weight: int = 1
     stopwords: str = "en"
     stemmer: str = ""
     k1: float = 1.5
     b: float = 0.75
-    _cache: dict[tuple[str, int], tuple[Passage, ...]] = field(default_factory=dict, compare=False, repr=False)
+    cache_size: int = 65536
+    _cache: dict[tuple[str, int], tuple[Passage, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         if not self.passages:
             raise UserError("retriever: the corpus has no passages")
         if self.title_weight < 0:
             raise ValueError(f"title_weight={self.title_weight} cannot index a title; use 0 or more")
+        if self.stemmer and self.stemmer not in Stemmer.algorithms():
+            raise ValueError(f"stemmer={self.stemmer} is not one of {', '.join(Stemmer.algorithms())}, or ''")
+        if self.k1 < 0 or not 0 <= self.b <= 1:
+            raise ValueError(f"k1={self.k1}, b={self.b} cannot rank; k1 is 0 or more, b from 0 to 1")
+        if self.cache_size < 0:
+            raise ValueError(f"cache_size={self.cache_size} keeps less than nothing; use 0 or more")
         _ = self._index  # an index that cannot be made is refused before a run begins
 
     def __call__(self, queries: Sequence[str], k: int) -> list[tuple[Passage, ...]]:
         if k < 0:
             raise UserError(f"agent.top_k={k} passages cannot be found; use 0 or more")
-        new = [query for query in dict.fromkeys(queries) if (query, k) not in self._cache]
-        if len(self._cache) + len(new) > _KEPT:
-            self._cache.clear()
-            new = list(dict.fromkeys(queries))
+        distinct = list(dict.fromkeys(queries))
+        found = {query: self._cache.pop((query, k)) for query in distinct if (query, k) in self._cache}
+        new = [query for query in distinct if query not in found]
         for query, words in zip(new, self._words(new) if new else [], strict=True):
-            self._cache[query, k] = self._search(words, min(k, len(self.passages)))
-        return [self._cache[query, k] for query in queries]
+            found[query] = self._search(words, min(k, len(self.passages)))
+        # a dict keeps its order, so the first entries are those asked for longest ago
+        self._cache.update({(query, k): found[query] for query in distinct})
+        for old in list(islice(self._cache, max(len(self._cache) - self.cache_size, 0))):
+            del self._cache[old]
+        return [found[query] for query in queries]
 
     def _search(self, words: Sequence[str], k: int) -> tuple[Passage, ...]:
         if k == 0:
