@@ -41,6 +41,17 @@ def test_a_mistake_gets_one_sentence(mistake, tmp_path, capfd):
     assert not folder.exists()
 
 
+def test_a_judge_that_does_not_answer_is_named_before_the_run(tmp_path, capfd):
+    folder = tmp_path / "run"
+    judge = ["judge_backend=api", "judge_backend.model=any", "judge_backend.url=http://127.0.0.1:9/v1"]
+    quick = ["judge_backend.retries=0", "judge_backend.timeout=2"]
+    assert main(["train", "experiment=quickstart", *judge, *quick, f"paths.output_dir={folder}"]) == 2
+    error = capfd.readouterr().err
+    assert "http://127.0.0.1:9" in error
+    assert len(error.strip().splitlines()) == 1
+    assert not folder.exists()
+
+
 def test_an_unknown_verb_names_the_nearest(capsys):
     assert main(["trian"]) == 2
     assert "did you mean train?" in capsys.readouterr().err

@@ -10,6 +10,8 @@ from omegaconf import OmegaConf
 
 from hindsearch.build import Builder
 from hindsearch.making import conf_dir, make
+from hindsearch.types import Draw
+from hindsearch.warmstart import SHIPPED
 
 GROUPS = ("loss", "select", "span", "coefficient", "credit", "policy", "reward", "critique", "judge", "teacher")
 """Groups whose options build on the micro-world without anything else."""
@@ -43,6 +45,25 @@ def test_every_option_composes_and_builds(group, option, tmp_path):
         "coefficient": lambda: builder.objective.coefficient,
     }.get(group, lambda: getattr(builder, group))
     assert made() is not None
+
+
+@pytest.mark.parametrize("backend", ["self", "hf"])
+def test_a_language_model_judges_in_place_of_the_rules(backend, tmp_path):
+    """With the micro-world's student as judge: what it says is no critique, and is counted as what it is."""
+    judge = [f"judge_backend={backend}"]
+    judge += [f"judge_backend.model.path={SHIPPED / 'micro_h-s1'}"] if backend == "hf" else []
+    builder = Builder(composed("experiment=quickstart", *judge, "judge_backend.max_new_tokens=4"), tmp_path)
+    rollouts, scores = _failed(builder)
+    critiques = builder.critique(rollouts, scores, [True] * len(rollouts), step=0)
+    assert len(critiques) == len(rollouts)
+    assert (tmp_path / "critiques.jsonl").exists()
+
+
+def _failed(builder):
+    draws = [Draw(question, 0, i) for i, question in enumerate(builder.data.train()[:4])]
+    batch = builder.collector().attempts(draws)
+    kept = [(r, s) for r, s in zip(batch.rollouts, batch.scores, strict=True) if s.em == 0.0][:3]
+    return [r for r, _ in kept], [s for _, s in kept]
 
 
 @pytest.mark.parametrize("option", options("agent"))

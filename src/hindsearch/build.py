@@ -107,7 +107,7 @@ class Builder:
     def judge_backend(self) -> Recorded:
         """Whoever writes the critiques; every reply is kept in critiques.jsonl, to be replayed."""
         node, offers = self.cfg.judge_backend, {"retriever": self.retriever, "tokens": self.tokens}
-        if "model" in node:
+        if OmegaConf.is_dict(OmegaConf.select(node, "model")):  # a model to load, where an endpoint only names one
             engine = make("engine", self.cfg.engine, model=self.judge_model)
             offers |= {"judge_engine": engine, "judge_tokens": Tokens(self.judge_pretrained.tokenizer())}
             node = OmegaConf.masked_copy(node, [key for key in node if key != "model"])
