@@ -93,13 +93,14 @@ class Objective:
         hindsight_B = torch.tensor([int(e.hindsight_mask_T.sum()) for e in examples])
         policy_weights_B = self.policy.reduction(counts_B, policy_tokens, policy_rollouts)
         hindsight_weights_B = self.hindsight_reduction(hindsight_B, hindsight_tokens, hindsight_rollouts)
-        return [
-            Share(example, float(policy_weight), float(hindsight_weight))
-            for example, count, policy_weight, hindsight_weight in zip(
-                examples, counts_B, policy_weights_B, hindsight_weights_B, strict=True
-            )
-            if count and (example.advantage != 0 or self.policy.kl.active or bool(example.hindsight_mask_T.any()))
-        ]
+        shares: list[Share] = []
+        weights = zip(policy_weights_B.tolist(), hindsight_weights_B.tolist(), strict=True)
+        for example, count, hindsight, weight in zip(examples, counts_B, hindsight_B, weights, strict=True):
+            if count and (example.advantage != 0 or self.policy.kl.active):
+                shares.append(Share(example, *weight))
+            elif hindsight:
+                shares.append(Share(example.hindsight_only(), *weight))
+        return shares
 
     def __call__(
         self,
@@ -171,10 +172,11 @@ class Objective:
         if self.loss.needs_teacher or self.credit.needs_teacher:
             hinted = [s.example for s in shares if bool(s.example.hindsight_mask_T.any())]
             with torch.no_grad():
-                teacher_hidden_MD = teacher.hidden(
-                    [torch.cat([e.hint_prompt_H, e.completion_T]) for e in hinted],
-                    [e.hint_prompt_H.numel() + _where(e.hindsight_mask_T) for e in hinted],
-                )
+                # nothing after the last of its tokens is read
+                targets = [e.hint_prompt_H.numel() + _where(e.hindsight_mask_T) for e in hinted]
+                sequences = [torch.cat([e.hint_prompt_H, e.completion_T]) for e in hinted]
+                cut = [s[: int(t[-1]) + 1] for s, t in zip(sequences, targets, strict=True)]
+                teacher_hidden_MD = teacher.hidden(cut, targets)
                 teacher_logprobs_M = self._sampled(teacher, teacher_hidden_MD, ids_M)
             student_MK, teacher_MK, valid_MK = self._on_support(
                 student, teacher, hidden_ND[rows.hindsight_M], teacher_hidden_MD

@@ -34,6 +34,12 @@ class Example:
     right_T: Tensor
     chain_known: bool
 
+    def hindsight_only(self) -> "Example":
+        """What a rollout without advantage is learned from: it up to its last hindsight token, and those alone."""
+        end = int(self.hindsight_mask_T.nonzero().max()) + 1
+        cut = {f.name: getattr(self, f.name)[:end] for f in fields(self) if f.name.endswith("_T")}
+        return replace(self, **{**cut, "loss_mask_T": self.hindsight_mask_T[:end]})
+
     def to(self, device: torch.device | str) -> "Example":
         """The same example with its tensors on ``device``."""
         tensors = {f.name: v.to(device) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
