@@ -102,7 +102,8 @@ class HindSearchModule(LightningModule):
         """Score, weigh, update. Returns ``metrics`` for the callbacks, means over the whole step and all ranks."""
         began = time.perf_counter()
         optimizer, world_size = self.optimizers(), self.trainer.world_size
-        shares = self.objective.plan(batch.examples, _sum_over_ranks(token_counts(batch.examples)))
+        totals = _sum_over_ranks(token_counts(batch.examples))
+        shares = self.objective.plan(batch.examples, totals)
         micros = micro_batches(shares, self.micro_batch_tokens)
         parts: list[Part] = []
         optimizer.zero_grad()  # type: ignore[union-attr]
@@ -127,7 +128,8 @@ class HindSearchModule(LightningModule):
         self.lr_schedulers().step()  # type: ignore[union-attr]
         self.completed_steps = batch.step + 1
         rate = optimizer.param_groups[0]["lr"]  # type: ignore[union-attr]
-        metrics |= {"train/grad_norm": norm, "train/lr": rate, "time/update": time.perf_counter() - began}
+        metrics |= {"train/grad_norm": norm, "train/lr": rate, "train/tokens": float(totals[0])}
+        metrics["time/update"] = time.perf_counter() - began
         return {"metrics": metrics}
 
     def _no_loss(self) -> Tensor:
