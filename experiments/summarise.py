@@ -1,0 +1,68 @@
+"""From the runs of a sweep to results.csv and a table: final EM, area under the curve, steps to a threshold.
+
+python experiments/summarise.py RUNS [--out results.csv] [--metric val/em_sampled] [--threshold 0.8]
+"""
+
+import argparse
+import csv
+import json
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+Curve = list[tuple[int, float]]
+
+
+def curve_of(run: Path, metric: str) -> Curve:
+    """Steps and values of a validation metric; a run that is still going gives what it has."""
+    curve: Curve = []
+    for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["stage"] == "validation" and metric in row:
+            curve.append((row["step"], row[metric]))
+    return curve
+
+
+def area(curve: Curve) -> float:
+    """Mean height of the curve by trapezoids."""
+    pairs = list(zip(curve, curve[1:], strict=False))
+    width = curve[-1][0] - curve[0][0]
+    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairs) / width if width else curve[0][1]
+
+
+def first_at(curve: Curve, threshold: float) -> int | None:
+    return next((step for step, value in curve if value >= threshold), None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--metric", default="val/em_sampled")
+    parser.add_argument("--threshold", type=float, default=0.8)
+    options = parser.parse_args()
+    arms: dict[str, list[Curve]] = defaultdict(list)
+    rows: list[list[object]] = []
+    for run in sorted(path.parent for path in options.runs.rglob("metrics.jsonl")):
+        curve = curve_of(run, options.metric)
+        if not curve:
+            continue
+        arm, _, seed = run.name.partition("-")[2].rpartition("-s")
+        arms[arm].append(curve)
+        rows += [[arm, seed, step, value] for step, value in curve]
+    if options.out:
+        with options.out.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["arm", "seed", "step", options.metric])
+            writer.writerows(rows)
+    print(f"| arm | runs | final {options.metric} | area under curve | first at {options.threshold} |")
+    print("|---|---|---|---|---|")
+    for arm, curves in sorted(arms.items()):
+        figures = [[curve[-1][1] for curve in curves], [area(curve) for curve in curves]]
+        spread = [f"{statistics.mean(f):.3f} ({min(f):.3f} to {max(f):.3f})" for f in figures]
+        steps = ", ".join("never" if s is None else str(s) for s in (first_at(c, options.threshold) for c in curves))
+        print(f"| {arm} | {len(curves)} | {spread[0]} | {spread[1]} | {steps} |")
+
+
+if __name__ == "__main__":
+    main()
