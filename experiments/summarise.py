@@ -5,6 +5,7 @@ python experiments/summarise.py RUNS [--out results.csv] [--metric val/em_sample
 
 import argparse
 import csv
+import itertools
 import json
 import statistics
 from collections import defaultdict
@@ -25,7 +26,7 @@ def curve_of(run: Path, metric: str) -> Curve:
 
 def area(curve: Curve) -> float:
     """Mean height of the curve by trapezoids."""
-    pairs = list(zip(curve, curve[1:], strict=False))
+    pairs = itertools.pairwise(curve)
     width = curve[-1][0] - curve[0][0]
     return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairs) / width if width else curve[0][1]
 

@@ -41,8 +41,8 @@ def test_a_run_killed_at_any_moment_and_repeated_ends_with_the_same_weights(unbr
     process.communicate()
     run("train", *TINY, out, "ckpt_path=last", cwd=tmp_path)
     assert same_weights(unbroken, tmp_path / "run")
-    steps = [row["step"] for row in rows(tmp_path / "run") if row["stage"] == "train"]
-    assert steps == [1, 2, 3, 4]
+    assert [row["step"] for row in rows(tmp_path / "run") if row["stage"] == "train"] == [1, 2, 3, 4]
+    assert [row["step"] for row in rows(tmp_path / "run") if row["stage"] == "validation"] == [0, 2, 4]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from harness import TINY, rows, run
+from hindsearch.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,23 @@ def test_the_fingerprint_names_config_data_prompts_weights_and_versions(sweep):
     fingerprint = json.loads((next(sweep.glob("0-*")) / "fingerprint.json").read_text())
     assert fingerprint["config"]["loss"]["_target_"].endswith("PlainClamp")
     assert set(fingerprint) >= {"config", "data", "templates", "student", "packages", "git_commit"}
+
+
+def evaluated(folder, *arguments):
+    """Answers and metrics of `hindsearch evaluate`, run in this process."""
+    common = ["experiment=quickstart", "data.validation_questions=12", "validation.batch=5"]
+    assert main(["evaluate", *common, *arguments, f"paths.output_dir={folder}"]) == 0
+    answers = [(row["decoding"], row["question_id"], row["answer"]) for row in rows(folder, "predictions.jsonl")]
+    return answers, json.loads((folder / "evaluation.json").read_text())["metrics"]
+
+
+def test_a_checkpoint_and_its_exported_student_answer_alike_and_always(sweep, tmp_path):
+    run_folder = next(sweep.glob("0-*"))
+    checkpoint = f"ckpt_path={run_folder / 'checkpoints' / 'last.ckpt'}"
+    first, metrics = evaluated(tmp_path / "first", checkpoint)
+    assert evaluated(tmp_path / "second", checkpoint) == (first, metrics)
+    exported = ["student=folder", f"student.path={run_folder / 'student'}"]
+    assert evaluated(tmp_path / "exported", *exported) == (first, metrics)
+    assert len(first) == 2 * 12
+    last = [row for row in rows(run_folder) if row["stage"] == "validation"][-1]
+    assert metrics["val/em"] == last["val/em"]

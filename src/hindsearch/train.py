@@ -55,8 +55,9 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
         OmegaConf.save(cfg, output_dir / "config.yaml", resolve=True)
         jsonl.write_json(output_dir / "fingerprint.json", fingerprint)
 
-    if not checkpoint:
-        trainer.validate(module, datamodule, verbose=False)  # the point at step 0 that every curve needs
+    if checkpoint is None or _lacks_point(output_dir, int(saved["completed_steps"]), cfg.validation.every):
+        # the point at step 0 that every curve needs, or one that a kill came before
+        trainer.validate(module, datamodule, ckpt_path=checkpoint, verbose=False)
     trainer.fit(module, datamodule, ckpt_path=checkpoint)
     if module.validated_step != module.completed_steps:
         trainer.validate(module, datamodule, verbose=False)
@@ -115,6 +116,12 @@ def read_checkpoint(checkpoint: Path) -> dict[str, Any]:
         return torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # whatever a file that is no checkpoint makes torch say
         raise UserError(f"{checkpoint} cannot be read as a checkpoint ({type(error).__name__})") from error
+
+
+def _lacks_point(output_dir: Path, step: int, every: int) -> bool:
+    """Whether a run that stands at ``step`` should have been validated there and was not."""
+    rows = jsonl.read(output_dir / "metrics.jsonl")
+    return step % every == 0 and not any(row["step"] == step and row["stage"] == "validation" for row in rows)
 
 
 def _start_afresh(output_dir: Path) -> None:
