@@ -3,6 +3,7 @@
 import pytest
 
 from hindsearch.cli import main
+from hindsearch.overrides import arguments_for
 
 MISTAKES = {
     "los=openclaw": "did you mean loss?",
@@ -55,6 +56,12 @@ def test_a_judge_that_does_not_answer_is_named_before_the_run(tmp_path, capfd):
 def test_an_unknown_verb_names_the_nearest(capsys):
     assert main(["trian"]) == 2
     assert "did you mean train?" in capsys.readouterr().err
+
+
+def test_the_flag_of_a_sweep_may_stand_anywhere_and_its_folder_holds_the_runs():
+    given = ["seed=0,1", "-m", "paths.output_dir=runs"]
+    assert arguments_for(given) == ["-m", "seed=0,1", "paths.sweep_dir=runs"]
+    assert arguments_for(["paths.output_dir=run"]) == ["paths.output_dir=run"]
 
 
 def test_no_verb_shows_the_verbs(capsys):

@@ -51,3 +51,13 @@ def test_another_setting_is_not_a_continuation(unbroken, tmp_path):
     done = run("train", *TINY, f"ckpt_path={last}", "optim.lr=0.001", cwd=tmp_path, code=2)
     assert "optim.lr: 0.0005 -> 0.001" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_checkpoint_given_by_path_goes_on_in_the_folder_asked_for(unbroken, tmp_path):
+    out = tmp_path / "run"
+    last = unbroken / "checkpoints" / "last.ckpt"
+    run("train", *TINY, f"ckpt_path={last}", "trainer.max_steps=5", f"paths.output_dir={out}", cwd=tmp_path)
+    assert [row["step"] for row in rows(out) if row["stage"] == "train"] == [5]
+    assert (out / "fingerprint.json").exists()
+    assert [row["step"] for row in rows(unbroken) if row["stage"] == "train"] == [1, 2, 3, 4]

@@ -16,10 +16,11 @@ HYDRAS_OWN = ("hydra", "-", "~")
 
 
 def arguments_for(overrides: Sequence[str]) -> list[str]:
-    """In a sweep every run has a folder of its own below ``paths.output_dir``."""
-    sweeps = any(argument in ("-m", "--multirun") for argument in overrides)
+    """In a sweep every run has a folder of its own below ``paths.output_dir``; its flag may stand anywhere."""
+    flags = [argument for argument in overrides if argument in ("-m", "--multirun")]
+    rest = [argument for argument in overrides if argument not in flags]
     key = re.compile(r"^paths\.output_dir=")
-    return [key.sub("paths.sweep_dir=", argument) if sweeps else argument for argument in overrides]
+    return [*flags, *(key.sub("paths.sweep_dir=", argument) for argument in rest)] if flags else rest
 
 
 def refuse_unknown(verb: str, overrides: Sequence[str]) -> None:

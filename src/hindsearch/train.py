@@ -20,6 +20,8 @@ from hindsearch.making import conf_dir
 from hindsearch.models.export import export_folder
 from hindsearch.speaking import run_job
 
+LAST = "last"
+
 
 @hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="train")
 def main(cfg: DictConfig) -> float:
@@ -33,11 +35,12 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
     _quieten()
     use_threads(cfg.trainer.threads)
     checkpoint = find_checkpoint(cfg.ckpt_path, output_dir, cfg.run_name)
-    if checkpoint:
-        output_dir = checkpoint.parent.parent if checkpoint.parent.name == "checkpoints" else output_dir
-    elif cfg.ckpt_path:
+    if checkpoint and cfg.ckpt_path == LAST:
+        output_dir = checkpoint.parent.parent
+    goes_on = checkpoint is not None and checkpoint.is_relative_to(output_dir.resolve())
+    if cfg.ckpt_path == LAST and not checkpoint:
         console.print(f"no checkpoint of this run yet in {output_dir}: starting at step 0", markup=False)
-    elif (output_dir / "metrics.jsonl").exists():
+    elif not goes_on and (output_dir / "metrics.jsonl").exists():
         raise UserError(
             f"{output_dir} holds a run already; continue it with ckpt_path=last, or give another paths.output_dir"
         )
@@ -50,7 +53,7 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
     output_dir.mkdir(parents=True, exist_ok=True)
     module.fingerprint = fingerprint
     trainer = builder.trainer(first_step=int(saved.get("completed_steps", 0)))
-    if trainer.is_global_zero and not checkpoint:
+    if trainer.is_global_zero and not goes_on:
         _start_afresh(output_dir)
         OmegaConf.save(cfg, output_dir / "config.yaml", resolve=True)
         jsonl.write_json(output_dir / "fingerprint.json", fingerprint)
@@ -69,10 +72,13 @@ def train(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> 
 
 
 def find_checkpoint(ckpt_path: str | None, output_dir: Path, run_name: str) -> Path | None:
-    """The file to resume from. ``last`` is this folder's, else that of the newest run of the same name beside it."""
+    """The file to resume from. ``last`` is this folder's, else that of the newest run of the same name beside it.
+
+    A run goes on in its own folder under ``last``; a checkpoint given by path starts in the folder that is asked for.
+    """
     if ckpt_path is None:
         return None
-    if ckpt_path != "last":
+    if ckpt_path != LAST:
         path = Path(ckpt_path).expanduser()
         if not path.is_file():
             raise UserError(f"ckpt_path={ckpt_path} is not a file; give a .ckpt file, or ckpt_path=last")
