@@ -48,7 +48,8 @@ def main() -> None:
         curve = curve_of(run, options.metric)
         if not curve:
             continue
-        arm, _, seed = run.name.partition("-")[2].rpartition("-s")
+        choices, _, seed = run.name.partition("-")[2].rpartition("-s")
+        arm = f"{run.parent.name}/{choices}"
         arms[arm].append(curve)
         rows += [[arm, seed, step, value] for step, value in curve]
     if options.out:
