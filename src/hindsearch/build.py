@@ -1,11 +1,13 @@
 """The composition root: from a config to a run. Models are built once here and handed to whoever needs them."""
 
+import inspect
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
+from hydra.utils import get_object
 from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 from omegaconf import DictConfig, OmegaConf
@@ -203,7 +205,8 @@ class Builder:
         return HindSearchModule(
             models=Models(
                 student=self.student,
-                reference=self.reference if self.policy.kl.active else student,
+                # what a judge reads with is registered too, so that it is moved to the student's device
+                reference=self.reference if self.policy.kl.active or "reference" in self.__dict__ else student,
                 teacher=self.teacher if needs_teacher else student,
                 judge=self.__dict__.get("judge_model"),
             ),
@@ -267,8 +270,5 @@ def use_threads(threads: int | None) -> None:
 
 
 def _parameters(node: DictConfig) -> set[str]:
-    import inspect
-
-    from hydra.utils import get_object
-
+    """The names of the constructor's arguments that a node's component may ask for."""
     return set(inspect.signature(get_object(node._target_)).parameters)

@@ -107,7 +107,7 @@ class HindSearchModule(LightningModule):
         micros = micro_batches(shares, self.micro_batch_tokens)
         parts: list[Part] = []
         optimizer.zero_grad()  # type: ignore[union-attr]
-        for i in range(_max_over_ranks(max(1, len(micros)), self.device)):
+        for i in range(_max_over_ranks(max(1, len(micros)))):
             if i < len(micros):
                 parts.append(self.objective(self.student, self.teacher, self.reference, micros[i], batch.step))  # type: ignore[arg-type]
                 loss = parts[-1].loss
@@ -262,5 +262,5 @@ def _sum_over_ranks(counts: Tensor) -> Tensor:
     return torch.stack(_gather([counts])).sum(0)
 
 
-def _max_over_ranks(count: int, device: torch.device) -> int:
+def _max_over_ranks(count: int) -> int:
     return max(_gather([count]))
