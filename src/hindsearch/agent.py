@@ -27,7 +27,14 @@ from hindsearch.types import (
 MAX_QUERY_CHARACTERS = 1000
 """What a retriever is asked at most; the ids that the student sampled stay as they are."""
 
-COUNTED = ("time/generate", "time/retrieve", "rollout/queries", "rollout/queries_asked", "rollout/cut_passages")
+COUNTED = (
+    "time/generate",
+    "time/retrieve",
+    "rollout/queries",
+    "rollout/queries_asked",
+    "rollout/cut_passages",
+    "rollout/cut_queries",
+)
 """Seconds and counts of a call, summed over its turns."""
 
 _NO_LOGPROB = float("nan")
@@ -161,6 +168,7 @@ class SearchAgent:
             for i, (turn, _) in parsed.items()
             if turn.kind is TurnKind.SEARCH and not is_last
         }
+        metrics["rollout/cut_queries"] += sum(len(parsed[i][0].content) > MAX_QUERY_CHARACTERS for i in queries)
         found = self._retrieve(queries, metrics)
         for i, (turn, generation) in parsed.items():
             row = rows[i]
@@ -227,11 +235,17 @@ class SearchAgent:
 def _tokens_inside(ends: Sequence[int], start: int, end: int) -> tuple[int, int]:
     """Tokens that lie wholly within ``start:end``, from the character at which each token ends.
 
-    A token that also holds a character of a tag is the tag's. Tokens of no text lie with the token before them.
+    A token that also holds a character of a tag is the tag's. Tokens of no text begin a character that the next token
+    of text completes, and lie with that token.
     """
     starts = [0, *ends[:-1]]
     inside = [i for i, (a, b) in enumerate(zip(starts, ends, strict=True)) if a >= start and b <= end and a < b]
-    return (inside[0], inside[-1] + 1) if inside else (_first_from(ends, start), _first_from(ends, start))
+    if not inside:
+        return _first_from(ends, start), _first_from(ends, start)
+    first = inside[0]
+    while first > 0 and starts[first - 1] == starts[first]:
+        first -= 1
+    return first, inside[-1] + 1
 
 
 def _tokens_touching(ends: Sequence[int], start: int, end: int) -> tuple[int, int]:

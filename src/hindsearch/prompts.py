@@ -26,7 +26,10 @@ class Template:
         own = Path(name).expanduser()
         packaged = files("hindsearch") / "templates" / name
         if own.is_file():
-            return Template(name, own.read_text(encoding="utf-8"))
+            try:
+                return Template(name, own.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                raise UserError(f"template {name} cannot be read: {error}; save it as UTF-8 text") from error
         if packaged.is_file():
             return Template(name, packaged.read_text(encoding="utf-8"))
         raise UserError(f"there is no template {name}, neither as a file nor in the package's templates folder")

@@ -10,6 +10,9 @@ from hindsearch.protocol import CLOSING
 
 Message = Mapping[str, str]
 
+_KEPT = 1 << 20
+"""Pairs of ids whose text is remembered: a few hundred MB at most, however long a run is."""
+
 _TAIL = 24
 """Ids looked back over for a closing tag: no tokenizer spells one in more."""
 
@@ -63,6 +66,8 @@ class Tokens:
         """What an id adds after another one: some tokenizers put a blank between."""
         key = (previous, now)
         if key not in self._pieces:
+            if len(self._pieces) >= _KEPT:
+                self._pieces.clear()
             before = self.decode([previous]) if previous >= 0 else ""
             both = self.decode([previous, now] if previous >= 0 else [now])
             self._pieces[key] = both[len(before) :] if both.startswith(before) else "\ufffd\ufffd"
