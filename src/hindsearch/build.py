@@ -63,7 +63,7 @@ class Builder:
 
     @cached_property
     def tokens(self) -> Tokens:
-        return Tokens(self.pretrained.tokenizer())
+        return Tokens(self.pretrained.tokenizer(), self.student.end_ids)
 
     @cached_property
     def student(self) -> CausalLM:
@@ -111,7 +111,10 @@ class Builder:
         node, offers = self.cfg.judge_backend, {"retriever": self.retriever, "tokens": self.tokens}
         if OmegaConf.is_dict(OmegaConf.select(node, "model")):  # a model to load, where an endpoint only names one
             engine = make("engine", self.cfg.engine, model=self.judge_model)
-            offers |= {"judge_engine": engine, "judge_tokens": Tokens(self.judge_pretrained.tokenizer())}
+            offers |= {
+                "judge_engine": engine,
+                "judge_tokens": Tokens(self.judge_pretrained.tokenizer(), self.judge_model.end_ids),
+            }
             node = OmegaConf.masked_copy(node, [key for key in node if key != "model"])
         elif "reference_engine" in _parameters(node):
             offers["reference_engine"] = make("engine", self.cfg.engine, model=self.reference)

@@ -7,6 +7,7 @@ import torch
 from omegaconf import OmegaConf
 from torch.testing import assert_close
 
+from hindsearch.errors import UserError
 from hindsearch.making import conf_dir, make
 from loss_inputs import on_support
 
@@ -73,3 +74,11 @@ def test_a_teacher_that_agrees_teaches_nothing(name):
     made, student = inputs()
     agreeing = replace(made, teacher_NK=made.old_NK, teacher_logprobs_N=made.logprobs_N.detach())
     assert all(float(g.abs().max()) == 0.0 for g in gradients(loss, agreeing, student))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_whether_a_teacher_is_read_is_no_setting(name):
+    node = OmegaConf.load(conf_dir() / "loss" / f"{name}.yaml")
+    node.needs_teacher = not option(name).needs_teacher
+    with pytest.raises(UserError, match=r"loss\.needs_teacher is not an option of"):
+        make("loss", node)

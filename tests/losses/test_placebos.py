@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch.testing import assert_close
 
@@ -18,3 +19,9 @@ def test_no_loss_has_no_gradient():
     inputs = sampled([-1.0], [-0.1])
     NoLoss()(inputs).loss_N.sum().backward()
     assert float(inputs.logprobs_N.grad) == 0.0
+
+
+@pytest.mark.parametrize("weight", [0.0, -0.1])
+def test_a_placebo_that_pulls_nowhere_is_refused(weight):
+    with pytest.raises(ValueError, match="pulls nowhere"):
+        SelfNll(weight=weight)

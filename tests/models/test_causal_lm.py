@@ -212,3 +212,19 @@ def test_trained_weights_come_back_and_others_are_refused():
         target.load_trained(state)
     with pytest.raises(UserError, match="another model"):
         target.load_trained({})
+
+
+@pytest.mark.parametrize("ends, expected", [(None, ()), (3, (3,)), ([3, 5], (3, 5))])
+def test_end_ids_are_those_of_the_generation_config(ends, expected):
+    lm = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=9,
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            num_key_value_heads=1,
+        )
+    )
+    lm.generation_config.eos_token_id = ends
+    assert CausalLM(lm).end_ids == expected

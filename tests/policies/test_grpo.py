@@ -34,6 +34,18 @@ def test_the_clip_on_both_sides_by_hand():
     assert_close(made.logprobs_N.grad, torch.tensor([0.0, -0.5, 1.5, 0.0], dtype=torch.float64))
 
 
+def test_the_two_sides_of_the_clip_are_set_apart():
+    policy = Grpo(kl=Kl(0.0), reduction=TokenMean(), clip_low=0.1, clip_high=0.4)
+    output = policy(inputs([1.5, 0.5], [1.0, -1.0]))
+    assert_close(output.loss_N.detach(), torch.tensor([-1.4, 0.9], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("low, high", [(0.0, 0.2), (1.0, 0.2), (0.2, 0.0), (float("nan"), 0.2)])
+def test_a_clip_that_leaves_no_room_is_refused(low, high):
+    with pytest.raises(ValueError, match="leave no room around ratio 1"):
+        Grpo(kl=Kl(0.0), reduction=TokenMean(), clip_low=low, clip_high=high)
+
+
 def test_an_absurd_ratio_stays_finite():
     made = inputs([1.0], [-1.0])
     far = PolicyInputs(made.logprobs_N + 500.0, made.old_logprobs_N, made.advantages_N, made.rollout_N, made.turn_N)

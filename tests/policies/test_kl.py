@@ -46,6 +46,15 @@ def test_the_reverse_kl_term_has_its_gradient(models):
     assert_close(got, gradient, atol=1e-12, rtol=0)
 
 
+def test_the_reverse_kl_term_has_its_gradient_off_policy_too(models):
+    logits, reference = models
+    _, gradient = exact(logits, reference)
+    sampled = torch.linspace(-1.0, 1.0, 6, dtype=torch.float64).log_softmax(-1)
+    # enumerate what another policy samples: Σ_v p_old(v) · term(v)
+    (sampled.exp() * ReverseKl()(logits.log_softmax(-1), sampled, reference)).sum().backward()
+    assert_close(logits.grad, gradient, atol=1e-12, rtol=0)
+
+
 def test_k2_differentiated_has_it_too_and_k3_and_k1_have_not(models):
     logits, reference = models
     _, gradient = exact(logits, reference)
@@ -67,6 +76,9 @@ def test_it_reports_the_value_and_descends_the_gradient(models):
     output = Kl(0.5)(logprobs, logprobs.detach(), reference)
     assert_close(output.loss_N.detach(), 0.5 * K3()(logprobs.detach(), reference))
     assert_close(output.metrics["kl"], K3()(logprobs.detach(), reference))
+    (logprobs.detach().exp() * output.loss_N).sum().backward()
+    got, logits.grad = logits.grad.clone(), None
+    assert_close(got, 0.5 * exact(logits, reference)[1], atol=1e-12, rtol=0)
 
 
 def test_a_weight_of_zero_never_asks_the_reference():

@@ -1,6 +1,6 @@
 """Advantages stay as the policy made them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -11,7 +11,7 @@ from hindsearch.tensors import CreditInputs
 class NoCredit:
     """Changes nothing."""
 
-    needs_teacher: bool = False
+    needs_teacher: bool = field(default=False, init=False)
 
     def __call__(self, inputs: CreditInputs) -> Tensor:
         return inputs.advantages_N

@@ -10,7 +10,7 @@ Ratios are of the full softmax: were they renormalised over the K entries, the s
 draining mass out of them. At ratio 1, K = V and no clamp, the gradient is that of KL(π ‖ π_T).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -28,11 +28,16 @@ class OpenClaw:
     limit: float = 1.0
     clip_low: float = 0.2
     clip_high: float = 0.28
-    needs_teacher: bool = True
+    needs_teacher: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         if not self.limit > 0:
             raise ValueError(f"limit={self.limit} clamps every gap to nothing; use more than 0, for example 1.0")
+        if not 0 < self.clip_low < 1 or not self.clip_high > 0:
+            raise ValueError(
+                f"clip_low={self.clip_low}, clip_high={self.clip_high} leave no room around ratio 1; "
+                "use 0 < clip_low < 1 and clip_high > 0, for example 0.2 and 0.28"
+            )
         if self.support.size < 1:
             raise ValueError("the loss sums over a support, and this one is empty; use StudentTopK with k: 4")
 

@@ -7,7 +7,7 @@ The paper prints the product without saying whether the coefficient is different
 since in the graph it would push a rare token (log π −5, gap .5) eleven times harder. Bounds 0 and 1 are the paper's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
@@ -47,7 +47,7 @@ class PlainClamp:
     high: float = 1.0
     graph: CoefficientGraph = Detached()
     support: Support = SampledToken()
-    needs_teacher: bool = True
+    needs_teacher: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         if not self.low < self.high:

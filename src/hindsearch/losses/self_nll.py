@@ -7,7 +7,7 @@ constant pull on own samples fights likelihood displacement). Give ``weight`` th
 (``hindsight/weight`` in its log) to compare like with like.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -22,7 +22,7 @@ class SelfNll:
 
     weight: float = 0.1
     support: Support = SampledToken()
-    needs_teacher: bool = False
+    needs_teacher: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         if not self.weight > 0:

@@ -69,6 +69,12 @@ class CausalLM(nn.Module):
         return int(self.base.config.vocab_size)
 
     @property
+    def end_ids(self) -> tuple[int, ...]:
+        """The ids that the model's generation config ends on."""
+        found = getattr(getattr(self.base, "generation_config", None), "eos_token_id", None)
+        return () if found is None else tuple(found) if isinstance(found, list) else (int(found),)
+
+    @property
     def max_positions(self) -> int:
         """The longest sequence in which every token sees all before it."""
         config = self.base.config
