@@ -3,35 +3,51 @@
 import pytest
 
 from hindsearch.cli import main
-from hindsearch.overrides import arguments_for
+from hindsearch.errors import UserError
+from hindsearch.overrides import arguments_for, known_keys, refuse_unknown
 
-MISTAKES = {
-    "los=openclaw": "did you mean loss?",
-    "loss=plane_clamp": "did you mean plain_clamp?",
+SPOKEN = {
+    "los=openclaw": "there is no option los; did you mean loss?",
+    "loss=plane_clamp": "is not one of none, openclaw, plain_clamp, self_nll; did you mean plain_clamp?",
     "loss.clipp=3": "there is no option loss.clipp",
     "optim.lrr=1": "did you mean optim.lr?",
-    "lr=1": "did you mean optim.lr?",
     "+nonsense=1": "there is no option nonsense",
-    "+optim.lrate=1": "did you mean optim.lr?",
-    "+experiment=quickstart": "write it without the +",
-    "experiment=quick": "did you mean quickstart?",
+    "+experiment=quickstart": "experiment is there already; write it without the +",
     "rollout.group_size=1": "at least 2: one rollout alone has nothing to be compared with",
-    "rollout.questions=many": "rollout.questions=many must be a whole number",
-    "optim.lr=fast": "optim.lr=fast must be a number",
     "coefficient.weight=-1": "use 0 or more",
-    "loss.low=3": "low=3 is not below high=1.0",
-    "loss.high=big": "loss.high=big is str, where float is wanted",
     "agent.context_tokens=30": "cannot hold the longest prompt",
-    "agent.context_tokens=100000": "positions the student reads",
     "judge=none": "choose judge=gold, or critique=none",
-    "critique=none": "choose critique=trajectory",
     "student=folder": "student.path=",
     "ckpt_path=nowhere.ckpt": "ckpt_path=nowhere.ckpt is not a file",
+}
+SPOKEN_TOO = {
+    # further ways into the sentences above
+    "lr=1": "did you mean optim.lr?",
+    "+los=openclaw": "did you mean loss?",
+    "+optim.lrate=1": "did you mean optim.lr?",
+    "++optim.lrate=1": "did you mean optim.lr?",
+    "recipe=micro_h": "there is no option recipe",
+    "~optim.lrr": "there is no option optim.lrr; did you mean optim.lr?",
+    "experiment=quick": "did you mean quickstart?",
+    "hydra/sweeper=optuna": "hydra/sweeper=optuna is not one of basic",
+    "optim.lr": "optim.lr is not of the form key=value",
+    "=3": "=3 is not of the form key=value",
+    "ckpt_path=step=9.ckpt": "as in 'ckpt_path=\"step=9.ckpt\"'",
+    "optim=adamw,sgd": "optim=adamw,sgd names several values; add -m",
+    "loss=null": "loss=null names no option; there are none, openclaw, plain_clamp, self_nll",
+    "rollout.questions=many": "rollout.questions=many must be a whole number",
+    "optim.lr=fast": "optim.lr=fast must be a number",
+    "loss.low=3": "low=3 is not below high=1.0",
+    "loss.high=big": "loss.high=big is str, where float is wanted",
+    "loss._target_=hindsearch.losses.plain_clamp.Plane": "has no attribute 'Plane'",
+    "agent.context_tokens=100000": "positions the student reads",
+    "critique=none": "choose critique=trajectory",
     "trainer.precision=8-true": "trainer.precision=8-true",
 }
+MISTAKES = SPOKEN | SPOKEN_TOO
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", [*SPOKEN, *(pytest.param(m, marks=pytest.mark.slow) for m in SPOKEN_TOO)])
 def test_a_mistake_gets_one_sentence(mistake, tmp_path, capfd):
     folder = tmp_path / "run"
     arguments = [] if "experiment" in mistake else ["experiment=quickstart"]
@@ -40,6 +56,35 @@ def test_a_mistake_gets_one_sentence(mistake, tmp_path, capfd):
     assert MISTAKES[mistake] in error
     assert len(error.strip().splitlines()) == 1
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("verb", ["evaluate", pytest.param("warmstart", marks=pytest.mark.slow)])
+def test_the_other_verbs_speak_alike(verb, tmp_path, capfd):
+    assert main([verb, "+nonsense=1", f"paths.output_dir={tmp_path / 'run'}"]) == 2
+    error = capfd.readouterr().err
+    assert error == f"hindsearch {verb}: +nonsense=1: there is no option nonsense\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, capfd):
+    (tmp_path / "file").write_text("")
+    assert main(["train", "experiment=quickstart", f"paths.output_dir={tmp_path / 'file' / 'run'}"]) == 2
+    error = capfd.readouterr().err
+    assert error == f"hindsearch train: {tmp_path / 'file' / 'run'}: Not a directory\n"
+
+
+def test_two_plus_signs_may_stand_before_a_key_that_is_there():
+    refuse_unknown("train", ["++optim.lr=1e-3"])
+    with pytest.raises(UserError, match="write it without the"):
+        refuse_unknown("train", ["+optim.lr=1e-3"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["train", "evaluate", "warmstart"])
+def test_the_known_keys_of_a_verb_are_its_own(script):
+    keys = known_keys(script)
+    assert ("recipe.steps" in keys, "optim.lr" in keys) == ((True, False) if script == "warmstart" else (False, True))
+    assert not any(key.startswith("hydra") for key in keys)
 
 
 def test_a_judge_that_does_not_answer_is_named_before_the_run(tmp_path, capfd):

@@ -61,6 +61,11 @@ def run_hydra_verb(verb: str, overrides: Sequence[str]) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         print(f"hindsearch {verb}: {explain(verb, error, overrides)}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"hindsearch {verb}: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     except (TrainingError, RetrievalError, JudgeError) as error:
         print(f"hindsearch {verb}: {error}", file=sys.stderr)
         return 1

@@ -1,12 +1,12 @@
 """From a config node to an object: the one place that instantiates components."""
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -44,7 +44,7 @@ def _make(group: str, values: Any, offers: Mapping[str, Any]) -> Any:
         return values
     if "_target_" not in values:
         return {key: _make(f"{group}.{key}", item, offers) for key, item in values.items()}
-    target = get_object(values["_target_"])
+    target = _located(f"{group}._target_", str(values["_target_"]))
     parameters = inspect.signature(target).parameters
     given = {key: _make(f"{group}.{key}", item, offers) for key, item in values.items() if key != "_target_"}
     for key in given:
@@ -60,6 +60,16 @@ def _make(group: str, values: Any, offers: Mapping[str, Any]) -> Any:
         return target(**given)
     except (ValueError, TypeError) as error:
         raise UserError(f"{group}: {_first_line(error)}") from error
+
+
+def _located(key: str, path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(
+            f"{key}={path} cannot be imported ({_first_line(error)}); see conf/ for one that can"
+        ) from error
 
 
 def _refuse_other_kinds(key: str, value: Any, annotation: Any) -> None:

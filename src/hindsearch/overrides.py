@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
 
 from hindsearch.errors import UserError
@@ -24,42 +25,53 @@ def arguments_for(overrides: Sequence[str]) -> list[str]:
 
 
 def refuse_unknown(verb: str, overrides: Sequence[str]) -> None:
-    """Raise ``UserError`` for a key that nothing reads: Hydra itself lets any ``+key`` in."""
+    """Raise ``UserError`` for what Hydra lets through, or cannot speak of: a new key, a group without an option."""
     for argument in overrides:
-        key = argument.split("=", 1)[0]
+        key, _, value = argument.partition("=")
+        if not key:
+            raise UserError(_unreadable(argument))
+        if (conf_dir() / key).is_dir() and _is_no_name(value):
+            raise UserError(f"{argument} names no option{_among(key)}")
         if not key.startswith("+"):
             continue
         name = key.lstrip("+")
         if name.startswith(HYDRAS_OWN):
             continue
         known = known_keys(verb, overrides)
-        if name in known:
+        if name not in known:
+            raise UserError(f"{argument}: there is no option {name}{_nearest(name, known)}")
+        if not key.startswith("++"):
             raise UserError(f"{argument}: {name} is there already; write it without the +")
-        raise UserError(f"{argument}: there is no option {name}{_nearest(name, known)}")
 
 
 def known_keys(verb: str, overrides: Sequence[str] = ()) -> list[str]:
     """Every key and group of a verb's config, under the groups chosen among ``overrides`` as far as they compose."""
-    groups = [path.relative_to(conf_dir()).as_posix() for path in conf_dir().rglob("*") if path.is_dir()]
-    chosen = [a for a in overrides if a.split("=", 1)[0] in groups and "," not in a and "glob(" not in a]
+    chosen = [a for a in overrides if (conf_dir() / a.split("=", 1)[0]).is_dir() and "," not in a and "glob(" not in a]
     for attempt in (chosen, []):
         try:
-            return sorted({*groups, *_keys(_compose(verb, attempt))})
+            cfg = _compose(verb, attempt)
         except Exception:
             # one of the choices does not compose: that is reported elsewhere, the keys of the defaults still help
             continue
-    return groups
+        groups = [group for group in cfg.hydra.runtime.choices if not group.startswith("hydra")]
+        return sorted({*groups, *(key for key in _keys(cfg) if not key.startswith("hydra"))})
+    return []
 
 
 def explain(verb: str, error: Exception, overrides: Sequence[str]) -> str:
     """One sentence for an error of Hydra or OmegaConf: what was seen and what would work."""
     text = str(error)
-    option = re.search(r"Could not find '([^']+)'", text)
-    if option and "/" in option[1]:
-        group, _, name = option[1].rpartition("/")
-        options = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
-        return f"{group}={name} is not an option{_nearest(name, options)}; there are {', '.join(options)}"
-    key = re.search(r"Could not override '([^']+)'|full_key: (\S+)|Key '([^']+)' is not in struct", text)
+    if isinstance(error, OverrideParseException):
+        return _unreadable(error.override)
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        return f"{group}={name} is not one of {', '.join(error.options)}{_nearest(name, error.options)}"
+    several = re.search(r"Ambiguous value for argument '(.+?)'\n", text)
+    if several:
+        return f"{several[1]} names several values; add -m to run them all, or put the value in quotes or brackets"
+    key = re.search(
+        r"Could not (?:override|delete from config\.) '([^']+)'|full_key: (\S+)|Key '([^']+)' is not in struct", text
+    )
     if key:
         name = next(part for part in key.groups() if part)
         if "missing" in text.lower():
@@ -68,17 +80,34 @@ def explain(verb: str, error: Exception, overrides: Sequence[str]) -> str:
     return " ".join(text.split())
 
 
+def _unreadable(argument: str) -> str:
+    key, equals, value = argument.partition("=")
+    if not key or not equals:
+        return f"{argument} is not of the form key=value"
+    return f"{argument} cannot be read as key=value; put quotes around the value, as in '{key}=\"{value}\"'"
+
+
+def _is_no_name(value: str) -> bool:
+    """Whether a group's option was left out, or is a number: Hydra takes only names."""
+    return value.strip().lower() in ("", "null", "true", "false") or value.replace(".", "", 1).lstrip("+-").isdigit()
+
+
+def _among(group: str) -> str:
+    return f"; there are {', '.join(sorted(path.stem for path in (conf_dir() / group).glob('*.yaml')))}"
+
+
 def _nearest(name: str, known: Sequence[str]) -> str:
     # `lr` is meant as `optim.lr`: what ends alike comes before what looks alike
     same_end = [key for key in known if key.rsplit(".", 1)[-1] == name.rsplit(".", 1)[-1]]
-    near = same_end or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    others = [key for key in known if not name.startswith(f"{key}.")]  # the node around it is no answer
+    near = same_end or difflib.get_close_matches(name, others, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def _compose(verb: str, overrides: Sequence[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return compose(verb, list(overrides))
+        return compose(verb, list(overrides), return_hydra_config=True)
 
 
 def _keys(cfg: DictConfig, prefix: str = "") -> list[str]:
