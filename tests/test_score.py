@@ -2,12 +2,14 @@
 
 import gzip
 import json
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
 from hindsearch.cli import main
+from hindsearch.data.rows import read_rows
 
 
 def write(path, rows):
@@ -45,6 +47,54 @@ def test_transcripts_are_scored_by_the_last_own_answer(tmp_path, capsys):
     assert "answered 0.5000" in printed
     scored = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["answer"], row["em"]) for row in scored] == [("Paris", 1.0), (None, 0.0)]
+
+
+def test_columns_keep_their_order_and_new_ones_come_last(tmp_path, capsys):
+    rows = [
+        {"z": 1, "prediction": "p", "m": None, "golds": ["p"], "b": {"x": [1]}},
+        {"golden_answers": "p", "raw": "<answer> p </answer>", "a": 0},
+        {"reward_model": {"ground_truth": {"target": "p"}}, "completion": "nothing", "question": "q"},
+    ]
+    _, scored = scored_rows(tmp_path, capsys, *rows)
+    assert [list(row) for row in scored] == [
+        [*rows[0], "em", "f1"],
+        [*rows[1], "answer", "em", "f1"],
+        [*rows[2], "answer", "em", "f1"],
+    ]
+    assert [(row["em"], row["f1"]) for row in scored] == [(1.0, 1.0), (1.0, 1.0), (0.0, 0.0)]
+    assert [{k: row[k] for k in old} for row, old in zip(scored, rows, strict=True)] == rows
+
+
+def test_dates_bytes_and_empty_lists_of_parquet_are_written(tmp_path, capsys):
+    columns = {"prediction": ["x"], "golden_answers": [["x"]], "day": [date(2020, 1, 2)], "none": [[]], "raw": [b"q"]}
+    parquet.write_table(pa.table(columns), tmp_path / "in.parquet")
+    out = tmp_path / "out.jsonl"
+    score(str(tmp_path / "in.parquet"), "--out", str(out), capsys=capsys)
+    row = json.loads(out.read_text())
+    assert (row["day"], row["none"], row["em"]) == ("2020-01-02", [], 1.0)
+
+
+def test_transcripts_without_any_answer_and_predictions_are_told_apart_in_print(tmp_path, capsys):
+    assert "answered" not in scored_rows(tmp_path, capsys, {"prediction": "x", "golds": ["y"]})[0]
+    assert "answered 0.0000" in scored_rows(tmp_path, capsys, {"response": "no tag", "golds": ["y"]})[0]
+
+
+def test_an_out_that_is_a_folder_leaves_nothing(tmp_path, capsys):
+    path = write(tmp_path / "in.jsonl", [{"prediction": "p", "golden_answers": ["p"]}])
+    (tmp_path / "out").mkdir()
+    error = score(path, "--out", str(tmp_path / "out"), capsys=capsys, code=2).err
+    assert "directory" in error.lower()
+    assert len(error.strip().splitlines()) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.jsonl", "out"]
+
+
+def test_a_real_parquet_file_is_scored_as_it_is(realdata, tmp_path, capsys):
+    path = realdata / "searchr1_nq_parquet" / "test_first500.parquet"
+    rows = [dict(row) for _, row in read_rows(path, "q")]
+    asked = [row | {"prediction": row["reward_model"]["ground_truth"]["target"][-1]} for row in rows]
+    printed, scored = scored_rows(tmp_path, capsys, *asked)
+    assert "n 500\nEM 1.0000\nF1 1.0000" in printed
+    assert [row["id"] for row in scored] == [row["id"] for row in rows]
 
 
 def test_parquet_arrays_and_gzip_under_another_name(tmp_path, capsys):

@@ -45,6 +45,35 @@ def test_by_hand(prediction, golds, em, f1):
     assert token_f1(prediction, golds) == pytest.approx(f1)
 
 
-def test_no_gold_is_no_score():
+@pytest.mark.parametrize(
+    "prediction, golds, em, f1",
+    [
+        ("a", ["the"], 1, 0),
+        ("???", ["..."], 1, 0),
+        ("Paris", ["The The"], 0, 0),
+        ("", ["Paris"], 0, 0),
+        ("yes", ["yes it is"], 0, 0),
+        ("Yes!", ["yes"], 1, 1),
+        ("noanswer", ["no answer"], 0, 0),
+        ("no", ["No Country", "no"], 1, 1),  # the rule is of one gold, the score of the best
+        ("New York City", ["NYC", "The New York City!"], 1, 1),
+        ("New York", ["London", "New York City"], 0, 0.8),
+        ("Jay-Z", ["JayZ"], 1, 1),
+        ("Jay-Z", ["Jay Z"], 0, 0),
+        ("1.5", ["15"], 1, 1),
+        ("C++", ["C#"], 1, 1),
+        ("Straße", ["STRASSE"], 0, 0),
+        ("Zoe\u0308", ["Zo\u00eb"], 0, 0),  # NFD and NFC
+        ("a\u00a0b c", ["b c"], 1, 1),  # a no-break space is white space
+        ("theatre", ["atre"], 0, 0),  # containment is no match
+    ],
+)
+def test_what_the_field_counts_as_equal(prediction, golds, em, f1):
+    assert exact_match(prediction, golds) == em
+    assert token_f1(prediction, golds) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("score", [exact_match, token_f1])
+def test_no_gold_is_no_score(score):
     with pytest.raises(ValueError, match="against no gold answer"):
-        exact_match("x", [])
+        score("x", [])

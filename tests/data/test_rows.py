@@ -94,6 +94,24 @@ def test_what_cannot_be_read_is_named(tmp_path, content, said):
     assert said in str(error.value)
 
 
+@pytest.mark.parametrize("line", ["2\tb\tc", "2"])
+def test_a_tsv_line_with_other_fields_than_the_header_is_named(tmp_path, line):
+    (tmp_path / "a.tsv").write_text(f"id\ttext\n1\ta\n{line}\n")
+    with pytest.raises(UserError, match=r"a\.tsv line 3 has not the 2 fields of the first line"):
+        list(read_rows(tmp_path / "a.tsv", "questions"))
+
+
+def test_a_tsv_field_may_be_empty(tmp_path):
+    (tmp_path / "a.tsv").write_text("id\ttext\n1\t\n")
+    assert places_and_rows(tmp_path / "a.tsv")[1] == [{"id": "1", "text": ""}]
+
+
+def test_parquet_holds_no_rows(tmp_path):
+    parquet.write_table(pa.table({"id": pa.array([], pa.string())}), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="has no rows"):
+        list(read_rows(tmp_path / "a.parquet", "questions"))
+
+
 def test_a_missing_file_names_the_nearest_one(tmp_path):
     for name in ("dev.jsonl", "train.jsonl", "passages.jsonl"):
         (tmp_path / name).write_text("{}")

@@ -4,10 +4,12 @@ import json
 import math
 import time
 
+import bm25s
 import pytest
 from omegaconf import OmegaConf
 
 from hindsearch.data.corpus import load_passages
+from hindsearch.data.questions import load_questions
 from hindsearch.errors import UserError
 from hindsearch.making import conf_dir, make
 from hindsearch.retrievers.bm25 import BM25
@@ -104,7 +106,38 @@ def test_the_option_meets_the_yardstick(realdata, key):
     pairs = [(set(row[field]), ids) for row, ids in zip(rows, found, strict=True)]
     recall = sum(len(gold & set(ids[:3])) / len(gold) for gold, ids in pairs) / len(rows)
     any_of = [sum(bool(gold & set(ids[:k])) for gold, ids in pairs) / len(rows) for k in (3, 10)]
-    assert [recall, *any_of] == pytest.approx(SETS[key], abs=0.006)
+    assert [recall, *any_of] == pytest.approx(SETS[key], abs=0.005001)  # the figures have two places
+
+
+@pytest.mark.parametrize("folder", ["hipporag_hotpot", "lostmiddle_nq"])
+def test_the_ranking_is_that_of_the_library_with_ties_by_row(realdata, folder):
+    passages = load_passages(realdata / folder / "passages.jsonl")
+    queries = [q.text for q in load_questions(realdata / folder / "questions.jsonl", limit=200)]
+    library = bm25s.BM25()
+    texts = [f"{passage.title} {passage.text}" for passage in passages]
+    library.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+    asked = bm25s.tokenize(queries, stopwords="en", show_progress=False)
+    rows, scores = library.retrieve(asked, k=60, show_progress=False)  # deep enough to hold every tie with the tenth
+    wanted = [
+        [passages[row].id for _, row in sorted(zip(-values, found, strict=True))[:10]]
+        for found, values in zip(rows, scores, strict=True)
+    ]
+    assert [ids(found) for found in BM25(passages)(queries, 10)] == wanted
+
+
+def test_duplicate_passages_are_all_found_and_duplicate_queries_alike():
+    cats = [Passage(f"cat{i}", "Cat", "a cat purrs") for i in range(3)]
+    found = BM25([*ANIMALS[1:], *cats])(["purrs", "purrs"], 4)
+    assert ids(found[0]) == ["cat0", "cat1", "cat2", "1"]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("first, second", [(1, 3), (3, 1), (0, 2)])
+def test_what_was_found_for_one_k_is_no_answer_for_another(first, second):
+    retriever = BM25(ANIMALS)
+    retriever(["cat"], first)
+    assert retriever(["cat"], second) == BM25(ANIMALS)(["cat"], second)
+    assert len(retriever(["cat"], second)[0]) == second
 
 
 def test_the_ranking_is_that_of_the_formula():

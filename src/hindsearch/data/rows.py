@@ -89,7 +89,11 @@ def _tsv_rows(path: Path, raw: io.BufferedIOBase, what: str) -> Iterator[tuple[s
     reader = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
     try:
         for row in reader:
-            yield f"{path} line {reader.line_num}", row
+            place = f"{path} line {reader.line_num}"
+            # DictReader keeps what is too much under None, and fills what is missing with None
+            if None in row or None in row.values():
+                raise UserError(f"{what}: {place} has not the {len(reader.fieldnames or ())} fields of the first line")
+            yield place, row
     except UnicodeDecodeError as error:
         raise UserError(f"{what}: {path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
 
