@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hindsearch.data.rows import golds_of, read_rows
+from hindsearch.data.rows import fields_of, golds_of, read_rows
 from hindsearch.errors import UserError
 from hindsearch.protocol import transcript_answer
 from hindsearch.scoring import exact_match, token_f1
@@ -58,9 +58,7 @@ def score_row(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     else:
         field = next((name for name in _TRANSCRIPTS if name in row), None)
         if field is None:
-            raise UserError(
-                f"{place} has neither prediction nor response; it has {', '.join(map(str, row)) or 'no fields'}"
-            )
+            raise UserError(f"{place} has neither prediction nor response; it has {fields_of(row)}")
         if not isinstance(row[field], str):
             raise UserError(f"{place}: {field} is {type(row[field]).__name__}, not text")
         answer = transcript_answer(row[field])

@@ -88,6 +88,14 @@ def test_the_caller_names_the_file_in_errors(tmp_path):
         ("react_hotpot_dev/hotpot_dev_v1_simplified.json", 7405, "hotpot_dev_v1_simplified"),
         ("flashrag_quickstart_nq/test.jsonl", 17, "flashrag_quickstart_nq"),
         ("r1searcher_musique/questions.jsonl", 500, "r1searcher_musique"),
+        ("hipporag_hotpot/questions.jsonl", 100, "hipporag_hotpot"),
+        ("hipporag_musique/questions.jsonl", 100, "hipporag_musique"),
+        ("lostmiddle_nq/questions.jsonl", 1000, "lostmiddle_nq"),
+        ("ketrag_musique/questions.jsonl", 500, "ketrag_musique"),
+        ("r1searcher_hotpot/questions.jsonl", 300, "r1searcher_hotpot"),
+        ("kilt_triviaqa/trivia-qa-test.first150.jsonl", 150, "trivia-qa-test"),
+        ("hipporag_musique/raw_first5.json", 5, "raw_first5"),
+        ("hipporag_hotpot/raw_first10.json", 10, "raw_first10"),
         ("r1searcher_bamboogle/questions.jsonl", 125, "r1searcher_bamboogle"),
         ("hipporag_2wiki/questions_derived.jsonl", 103, "questions_derived"),
     ],
@@ -109,6 +117,15 @@ def test_the_seven_sets_are_told_apart(realdata):
 def test_a_real_question_without_golds_is_named(realdata):
     with pytest.raises(UserError, match=r"questions_gold_titles\.jsonl line 3: golden_answers is \[\]"):
         load_questions(realdata / "hipporag_2wiki" / "questions_gold_titles.jsonl")
+
+
+@pytest.mark.parametrize("name", ["2wiki", "bamboogle", "hotpotqa", "musique", "nq", "popqa", "tq"])
+def test_the_raw_parquet_and_the_common_shape_hold_the_same_questions(realdata, name):
+    folder = realdata / "deepresearcher_7sets"
+    raw = {(q.text, frozenset(q.golds)) for q in load_questions(folder / "test.parquet")}  # PopQA asks some texts twice
+    questions = load_questions(folder / f"{name}.jsonl")
+    assert len(questions) >= 125
+    assert {(q.text, frozenset(q.golds)) for q in questions} <= raw
 
 
 def test_the_prompt_of_search_r1_gives_its_question_column(realdata, tmp_path):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from hindsearch.data.rows import golds_of, read_rows
+from hindsearch.data.rows import fields_of, golds_of, read_rows
 from hindsearch.errors import UserError
 
 ROWS = [{"id": "1", "text": "köln"}, {"id": "2", "text": "北京"}]
@@ -142,6 +142,24 @@ def test_a_missing_file_names_the_nearest_one(tmp_path):
 )
 def test_golds_have_many_names_and_containers(row):
     assert golds_of(row, "f line 1", "questions") == ("a b",)
+
+
+def test_the_aliases_of_musique_are_golds_too():
+    assert golds_of({"answer": "a b", "answer_aliases": ["c", "d"]}, "f line 1", "q") == ("a b", "c", "d")
+    assert golds_of({"answer": "a b", "answer_aliases": []}, "f line 1", "q") == ("a b",)
+    assert golds_of({"golden_answers": "a b", "answer": "x", "answer_aliases": ["c"]}, "f line 1", "q") == ("a b",)
+
+
+def test_golds_that_deepresearcher_joined_are_parted():
+    row = {"reward_model": {"ground_truth": "US<|answer_split|>U. S. <|answer_split|>USA"}}
+    assert golds_of(row, "f line 1", "q") == ("US", "U. S. ", "USA")
+
+
+def test_fields_are_named_in_short():
+    assert fields_of({"id": 1, "text": 2}) == "id, text"
+    assert fields_of({}) == "no fields"
+    assert fields_of({"x" * 1000: 1}) == "x" * 37 + "..."
+    assert fields_of({str(i): i for i in range(1000)}).endswith("18, 19, ...")
 
 
 def test_what_a_model_answered_is_not_taken_for_the_gold():

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hindsearch.data.rows import Row, read_rows, text_field
+from hindsearch.data.rows import Row, fields_of, read_rows, text_field
 from hindsearch.errors import UserError
 from hindsearch.types import Passage
 
@@ -29,9 +29,7 @@ def _passage(row: Row, place: str, number: int, what: str) -> Passage:
     if row.get("contents") is not None:
         return Passage(identifier, *_title_and_text(text_field(row, ("contents",), place, what)))
     if row.get("text") is None:
-        raise UserError(
-            f"{what}: {place} has neither contents nor title and text; it has {', '.join(map(str, row)) or 'no fields'}"
-        )
+        raise UserError(f"{what}: {place} has neither contents nor title and text; it has {fields_of(row)}")
     title = text_field(row, ("title",), place, what) if row.get("title") is not None else ""
     return Passage(identifier, title.strip(), text_field(row, ("text",), place, what))
 

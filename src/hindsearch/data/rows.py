@@ -17,6 +17,8 @@ Row = Mapping[str, Any]
 
 _GZIP, _PARQUET, _BOM = b"\x1f\x8b", b"PAR1", b"\xef\xbb\xbf"
 _LIST_AS_TEXT = re.compile(r"""\s*\[\s*(["']).*\1\s*,?\s*\]\s*""", re.DOTALL)
+_JOINED = "<|answer_split|>"
+"""Between the golds that DeepResearcher's files (arXiv 2504.03160) join into one text."""
 _WIDEST = 2**31 - 1
 """Characters of a TSV field: passages are longer than the csv module's own limit."""
 
@@ -147,23 +149,32 @@ def text_field(row: Row, names: tuple[str, ...], place: str, what: str) -> str:
             if isinstance(row[name], str):
                 return row[name]
             raise UserError(f"{what}: {place}: {name} is {type(row[name]).__name__}, not text")
-    raise UserError(f"{what}: {place} has no {' or '.join(names)}; it has {', '.join(map(str, row)) or 'no fields'}")
+    raise UserError(f"{what}: {place} has no {' or '.join(names)}; it has {fields_of(row)}")
+
+
+def fields_of(row: Row) -> str:
+    """The names of a row's fields, for an error; a file without a header has whole texts for names."""
+    names = [name if len(name) <= 40 else f"{name[:37]}..." for name in map(str, row)]
+    return ", ".join(names[:20]) + ", ..." * (len(names) > 20) or "no fields"
 
 
 def golds_of(row: Row, place: str, what: str) -> tuple[str, ...]:
     """The gold answers of a row, from any of the field's names for them: a string, a list, or an array.
 
-    ``answer`` and ``answers`` are asked last: beside another name they are what a model said.
+    ``answer`` and ``answers`` are asked last: beside another name they are what a model said. MuSiQue's own files keep
+    further golds beside ``answer``, as ``answer_aliases``.
 
     Raises:
         UserError: there are none, one is no text, or a list was written as text.
     """
     name, found = _found_golds(row)
     if found is None:
-        raise UserError(f"{what}: {place} has no golden_answers; it has {', '.join(map(str, row)) or 'no fields'}")
+        raise UserError(f"{what}: {place} has no golden_answers; it has {fields_of(row)}")
     if hasattr(found, "tolist"):
         found = found.tolist()
     golds = [found] if isinstance(found, str) else found
+    if name == "answer" and isinstance(golds, list) and isinstance(aliases := row.get("answer_aliases"), list):
+        golds = [*golds, *aliases]
     if not isinstance(golds, list | tuple) or not golds:
         raise UserError(f"{what}: {place}: {name} is {found!r}; give a string or a list with one or more")
     for gold in golds:
@@ -171,7 +182,7 @@ def golds_of(row: Row, place: str, what: str) -> tuple[str, ...]:
             raise UserError(f"{what}: {place}: {name} holds {gold!r} ({type(gold).__name__}), not text")
         if _LIST_AS_TEXT.fullmatch(gold):
             raise UserError(f"{what}: {place}: {name} is a list written as text, {gold[:60]!r}; write it as a list")
-    return tuple(golds)
+    return tuple(part for gold in golds for part in gold.split(_JOINED))
 
 
 def _found_golds(row: Row) -> tuple[str, Any]:
