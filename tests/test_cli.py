@@ -1,9 +1,11 @@
 """What a user mistypes gets one sentence with exit code 2, and leaves nothing behind."""
 
 import pytest
+from hydra import compose, initialize_config_dir
 
 from hindsearch.cli import main
 from hindsearch.errors import UserError
+from hindsearch.making import conf_dir
 from hindsearch.overrides import arguments_for, known_keys, refuse_unknown
 
 SPOKEN = {
@@ -16,7 +18,6 @@ SPOKEN = {
     "rollout.group_size=1": "at least 2: one rollout alone has nothing to be compared with",
     "coefficient.weight=-1": "use 0 or more",
     "agent.context_tokens=30": "cannot hold the longest prompt",
-    "judge=none": "choose judge=gold, or critique=none",
     "student=folder": "student.path=",
     "ckpt_path=nowhere.ckpt": "ckpt_path=nowhere.ckpt is not a file",
 }
@@ -41,6 +42,7 @@ SPOKEN_TOO = {
     "loss.high=big": "loss.high=big is str, where float is wanted",
     "loss._target_=hindsearch.losses.plain_clamp.Plane": "has no attribute 'Plane'",
     "agent.context_tokens=100000": "positions the student reads",
+    "judge=none": "choose judge=gold, or critique=none",
     "critique=none": "choose critique=trajectory",
     "trainer.precision=8-true": "trainer.precision=8-true",
 }
@@ -71,6 +73,26 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, capfd):
     assert main(["train", "experiment=quickstart", f"paths.output_dir={tmp_path / 'file' / 'run'}"]) == 2
     error = capfd.readouterr().err
     assert error == f"hindsearch train: {tmp_path / 'file' / 'run'}: Not a directory\n"
+
+
+def test_a_mistake_in_a_sweep_is_named_too(tmp_path, capfd):
+    arguments = ["experiment=quickstart", "loss=plain_clamp,plane_clamp", f"paths.output_dir={tmp_path / 'runs'}"]
+    assert main(["train", "-m", *arguments]) == 2
+    assert "did you mean plain_clamp?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["'<|im_end|>'", "'a#b'", "'epoch=3-step=9'", '"a, b"'])
+def test_a_value_in_quotes_may_hold_anything(value):
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        assert compose("warmstart", [f"output={value}"]).output == value[1:-1]
+
+
+@pytest.mark.slow
+def test_a_reference_to_nothing_is_named(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "experiment=quickstart", "run_name=${nope}"]) == 2
+    assert capfd.readouterr().err.startswith("hindsearch train: Interpolation key 'nope' not found")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_plus_signs_may_stand_before_a_key_that_is_there():

@@ -67,9 +67,7 @@ def _located(key: str, path: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(
-            f"{key}={path} cannot be imported ({_first_line(error)}); see conf/ for one that can"
-        ) from error
+        raise UserError(f"{key}={path} cannot be imported: {_first_line(error)}") from error
 
 
 def _refuse_other_kinds(key: str, value: Any, annotation: Any) -> None:

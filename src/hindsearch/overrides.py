@@ -69,6 +69,8 @@ def explain(verb: str, error: Exception, overrides: Sequence[str]) -> str:
     several = re.search(r"Ambiguous value for argument '(.+?)'\n", text)
     if several:
         return f"{several[1]} names several values; add -m to run them all, or put the value in quotes or brackets"
+    if "nterpolation" in text:
+        return f"{text.splitlines()[0]}; a $ that is meant as such is written \\$"
     key = re.search(
         r"Could not (?:override|delete from config\.) '([^']+)'|full_key: (\S+)|Key '([^']+)' is not in struct", text
     )
