@@ -37,6 +37,8 @@ SPOKEN_TOO = {
     "optim=adamw,sgd": "optim=adamw,sgd names several values; add -m",
     "loss=null": "loss=null names no option; there are none, openclaw, plain_clamp, self_nll",
     "rollout.questions=many": "rollout.questions=many must be a whole number",
+    "optim.betas=3": "optim.betas=3 must be two numbers",
+    "trainer.devices=0": "trainer.devices=0 must be a number of devices",
     "optim.lr=fast": "optim.lr=fast must be a number",
     "loss.low=3": "low=3 is not below high=1.0",
     "loss.high=big": "loss.high=big is str, where float is wanted",

@@ -40,5 +40,11 @@ def check_settings(cfg: DictConfig) -> None:
         value = OmegaConf.select(cfg, key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise UserError(f"{key}={value} must be a number of 0 or more")
+    betas = OmegaConf.select(cfg, "optim.betas")
+    if not OmegaConf.is_list(betas) or len(betas) != 2 or not all(isinstance(b, float) and 0 <= b < 1 for b in betas):
+        raise UserError(f"optim.betas={betas} must be two numbers from 0 to below 1, for example [0.9,0.95]")
+    devices = OmegaConf.select(cfg, "trainer.devices")
+    if isinstance(devices, bool) or not isinstance(devices, int) or devices == 0:
+        raise UserError(f"trainer.devices={devices} must be a number of devices, or -1 for all of them")
     if cfg.validation.sampled not in ("none", "one"):
         raise UserError(f"validation.sampled={cfg.validation.sampled} is neither none nor one")
