@@ -33,7 +33,7 @@ LAYERS = [
     {"agent", "collector", "objective"},
     {"module", "datamodule", "callbacks", "warmstart_module"},
     {"making", "settings", "build"},
-    {"train", "evaluate", "warmstart", "score", "overrides", "speaking", "cli"},
+    {"train", "evaluate", "warmstart", "score", "overrides", "speaking", "resuming", "cli"},
 ]
 GROUND = {"models.causal_lm", "engines.kv_buffer", "data.rows", "data.questions", "data.corpus"}
 """What the variants of a room stand on together: the only neighbours that may be imported."""

@@ -10,6 +10,8 @@ import torch
 from hydra.utils import get_object
 from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
@@ -230,8 +232,7 @@ class Builder:
         checkpoints.mkdir(parents=True, exist_ok=True)
         # CausalLM owns the precision: it covers sampling too, where the trainer's autocast does not reach
         settings = {key: value for key, value in cfg.trainer.items() if key not in ("threads", "precision")}
-        return Trainer(
-            **settings,
+        arguments: dict[str, Any] = dict(
             logger=TensorBoardLogger(
                 self.output_dir, name="", version="", default_hp_metric=False, purge_step=first_step or None
             ),
@@ -251,6 +252,10 @@ class Builder:
             enable_checkpointing=False,  # Checkpoints writes them, in one move each
             log_every_n_steps=1,
         )
+        try:
+            return Trainer(**settings, **arguments)
+        except (MisconfigurationException, TypeError, ValueError) as error:
+            raise UserError(f"trainer: {str(error).splitlines()[0]}; trainer=cpu runs anywhere") from error
 
     def fingerprint(self) -> dict[str, Any]:
         """Before training: the student's weights are the initial ones."""
@@ -264,6 +269,11 @@ class Builder:
         for part in parts:
             prompts |= dict(getattr(part, "digests", {}))
         return prompts
+
+
+def is_first_rank() -> bool:
+    """Whether this process is the one that writes."""
+    return not rank_zero_only.rank
 
 
 def use_threads(threads: int | None) -> None:

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hindsearch import __version__
+
 VERBS = {
     "train": "train a search agent (Hydra overrides; -m sweeps)",
     "warmstart": "teach a model the format by supervised demonstrations (Hydra overrides)",
@@ -24,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(usage())
+        return 0
+    if arguments[0] == "--version":
+        print(f"hindsearch {__version__}")
         return 0
     verb, *rest = arguments
     if verb not in VERBS:

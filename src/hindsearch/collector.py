@@ -76,7 +76,8 @@ class Collector:
     def __call__(self, draws: Sequence[Draw]) -> RolloutBatch:
         """Raise ``TrainingError`` where more than ``max_failed`` of the rollouts or critiques were lost."""
         attempted = self.attempts(draws)
-        self._refuse_losses("rollouts", attempted.num_failed, attempted.num_failed + len(attempted.rollouts))
+        total = attempted.num_failed + len(attempted.rollouts)
+        self._refuse_losses("rollouts", attempted.num_failed, total, "the retriever failed after its retries")
         rollouts, scores = attempted.rollouts, attempted.scores
         groups = _groups(rollouts)
         scores_PG = [[scores[i] for i in group] for group in groups]
@@ -90,7 +91,8 @@ class Collector:
         judge_seconds = time.perf_counter() - began
         asked = [c for c, w in zip(critiques, wanted, strict=True) if w]
         metrics = critique_metrics(asked)
-        self._refuse_losses("critiques", round(metrics.get("hindsight/judge_failures", 0.0) * len(asked)), len(asked))
+        failed = [c.text for c in asked if c.outcome is CritiqueOutcome.FAILED]
+        self._refuse_losses("critiques", len(failed), len(asked), *failed[:1])
 
         advantages = [0.0] * len(rollouts)
         for group in groups:
@@ -114,11 +116,11 @@ class Collector:
         # a group that infrastructure cut down to one rollout has nothing to compare with
         return self.policy.advantages(rewards_G) if len(rewards_G) > 1 else [0.0] * len(rewards_G)
 
-    def _refuse_losses(self, what: str, lost: int, total: int) -> None:
+    def _refuse_losses(self, what: str, lost: int, total: int, reason: str = "") -> None:
         if total and lost / total > self.max_failed:
             raise TrainingError(
-                f"{lost} of {total} {what} of this step were lost to infrastructure, more than rollout.max_failed="
-                f"{self.max_failed}; see that the retriever and the judge are up, then resume with ckpt_path=last"
+                f"{lost} of {total} {what} of this step were lost, more than rollout.max_failed={self.max_failed} "
+                f"({reason}); mend that, then resume with ckpt_path=last"
             )
 
     def _example(self, rollout: Rollout, critique: Critique, advantage: float) -> Example:

@@ -11,11 +11,12 @@ from rich.table import Table
 from hindsearch import jsonl
 from hindsearch.build import Builder, use_threads
 from hindsearch.cli import run_hydra_verb
+from hindsearch.errors import UserError
 from hindsearch.making import conf_dir
 from hindsearch.metrics import validation_metrics
 from hindsearch.records import record_row
+from hindsearch.resuming import find_checkpoint, read_checkpoint
 from hindsearch.speaking import run_job
-from hindsearch.train import find_checkpoint, read_checkpoint
 from hindsearch.types import NO_CRITIQUE, Draw, Record
 
 
@@ -28,12 +29,18 @@ def main(cfg: DictConfig) -> float:
 def evaluate(cfg: DictConfig, output_dir: Path, console: Console | None = None) -> float:
     """Write ``predictions.jsonl`` and ``evaluation.json`` to ``output_dir`` and return the greedy macro EM."""
     console = console or Console()
-    use_threads(cfg.trainer.threads)
+    checkpoint = find_checkpoint(cfg.ckpt_path, output_dir, "", {})
+    if cfg.ckpt_path and not checkpoint:
+        raise UserError(
+            f"ckpt_path=last: there is no checkpoints/last.ckpt in {output_dir}; give the run's folder as "
+            "paths.output_dir, or a .ckpt file as ckpt_path"
+        )
     builder = Builder(cfg, output_dir, console)
+    use_threads(cfg.trainer.threads)
     fingerprint = builder.fingerprint()
-    checkpoint = find_checkpoint(cfg.ckpt_path, output_dir, cfg.run_name)
     if checkpoint:
         builder.student.load_trained(read_checkpoint(checkpoint)["state_dict"])
+    console.print(f"student: {checkpoint or 'as it is loaded, no checkpoint'}", markup=False, soft_wrap=True)
     questions = builder.data.validation()
     draws = [Draw(question, step=0, slot=i) for i, question in enumerate(questions)]
     output_dir.mkdir(parents=True, exist_ok=True)

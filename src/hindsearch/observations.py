@@ -21,34 +21,39 @@ class Observations:
 
     template: Template
     tokens: Tokens
-    _cache: dict[tuple[tuple[Passage, ...], int], tuple[str, tuple[int, ...], int]] = field(
+    _cache: dict[tuple[tuple[Passage, ...], int, int], tuple[str, tuple[int, ...], int]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
-    def __call__(self, passages: Sequence[Passage], max_tokens: int) -> tuple[str, tuple[int, ...], int]:
-        """Text, ids (at most ``max_tokens``) and the number of passages shortened or left out to fit.
+    def __call__(
+        self, passages: Sequence[Passage], max_tokens: int, around: int = 0
+    ) -> tuple[str, tuple[int, ...], int]:
+        """Text, ids (at most ``max_tokens - around``) and the number of passages shortened or left out to fit.
 
-        Passages are cut from the last one backward, between words.
+        Passages are cut from the last one backward, between words. ``around`` tokens of ``max_tokens`` are the
+        caller's, for what it puts around the text.
         """
-        key = (tuple(passages), max_tokens)
+        key = (tuple(passages), max_tokens, around)
         if key not in self._cache:
             if len(self._cache) >= _KEPT:
                 self._cache.clear()
-            self._cache[key] = self._fit(key[0], max_tokens)
+            self._cache[key] = self._fit(*key)
         return self._cache[key]
 
-    def _fit(self, passages: tuple[Passage, ...], max_tokens: int) -> tuple[str, tuple[int, ...], int]:
+    def _fit(self, passages: tuple[Passage, ...], limit: int, around: int) -> tuple[str, tuple[int, ...], int]:
+        max_tokens = limit - around
         text = self.template.render(passages=passages)
         ids = self.tokens.encode(text)
         if len(ids) <= max_tokens:
             return text, ids, 0
-        counts = [len(passage.text.split()) for passage in passages]
+        # a passage without text is one word to drop: its title takes room too
+        counts = [max(1, len(passage.text.split())) for passage in passages]
         low, high = 0, sum(counts)  # words kept: `low` fits, `high` does not
         best = self._with_words(passages, counts, 0)
         if len(best[1]) > max_tokens:
             raise UserError(
-                f"agent.observation_tokens={max_tokens} is too few: an empty {self.template.name} takes {len(best[1])} "
-                "already; use more, for example 256"
+                f"agent.observation_tokens={limit} is too few: an empty {self.template.name} takes "
+                f"{len(best[1]) + around} already; use more, for example 256"
             )
         while high - low > 1:
             middle = (low + high) // 2

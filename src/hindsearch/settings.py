@@ -40,6 +40,9 @@ def check_settings(cfg: DictConfig) -> None:
         value = OmegaConf.select(cfg, key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise UserError(f"{key}={value} must be a number of 0 or more")
+    threads = OmegaConf.select(cfg, "trainer.threads")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise UserError(f"trainer.threads={threads} must be a whole number of at least 1, or null for torch's choice")
     betas = OmegaConf.select(cfg, "optim.betas")
     if not OmegaConf.is_list(betas) or len(betas) != 2 or not all(isinstance(b, float) and 0 <= b < 1 for b in betas):
         raise UserError(f"optim.betas={betas} must be two numbers from 0 to below 1, for example [0.9,0.95]")

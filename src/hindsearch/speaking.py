@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,8 @@ def run_job(verb: str, job: Callable[[DictConfig, Path], float], cfg: DictConfig
             folder.rmdir()
         if HydraConfig.get().mode is not RunMode.RUN:
             raise
-        print(f"hindsearch {verb}: {error}", file=sys.stderr)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # every rank meets the same mistake; one speaks
+            print(f"hindsearch {verb}: {error}", file=sys.stderr)
         sys.exit(next(code for kind, code in CODES.items() if isinstance(error, kind)))
     finally:
         gc.collect()  # several jobs of a sweep share one process: no models are left behind

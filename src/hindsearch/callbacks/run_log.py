@@ -21,6 +21,12 @@ class RunLog(Callback):
 
     def __init__(self, folder: Path, rollouts_every: int, samples: int) -> None:
         self.folder, self.rollouts_every, self.samples = folder, rollouts_every, samples
+        self._validated: set[int] = set()
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """What an earlier process logged is not logged twice."""
+        rows = jsonl.read(self.folder / "metrics.jsonl")
+        self._validated = {row["step"] for row in rows if row["stage"] == "validation"}
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """A resumed run drops what was logged after its checkpoint: those steps are made again, equal to the bit."""
@@ -28,6 +34,7 @@ class RunLog(Callback):
             done: int = pl_module.completed_steps  # type: ignore[assignment]
             jsonl.keep(self.folder / "metrics.jsonl", lambda row: row["step"] <= done)
             jsonl.keep(self.folder / "rollouts.jsonl", lambda row: row["step"] <= done)
+            self._validated = {step for step in self._validated if step <= done}
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: RolloutBatch, batch_idx: int
@@ -40,6 +47,9 @@ class RunLog(Callback):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         step: int = pl_module.completed_steps  # type: ignore[assignment]
+        if step in self._validated:
+            return
+        self._validated.add(step)
         self._log(trainer, "validation", step, pl_module.validation_metrics)  # type: ignore[arg-type]
         self._show(trainer, "validation", step, pl_module.validation_records)  # type: ignore[arg-type]
 

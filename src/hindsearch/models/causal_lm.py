@@ -172,7 +172,10 @@ class CausalLM(nn.Module):
         unfit = [key for key, value in weights.items() if key not in own or own[key].shape != value.shape]
         unfit += sorted(trained - weights.keys())
         if unfit:
-            raise UserError(f"the checkpoint is of another model: {unfit[0]} does not fit, or is on one side only")
+            raise UserError(
+                f"the checkpoint is of another model: {unfit[0]} does not fit, or is on one side "
+                "only; give the student and adapter of its run, or student=folder with the run's student folder"
+            )
         self.load_state_dict(weights, strict=False)
 
     def check_split(self) -> None:

@@ -82,7 +82,7 @@ class Chat:
 
     def observation(self, passages: Sequence[Passage], turn_ids: Sequence[int], max_tokens: int) -> TurnTokens:
         between, last = self._frames[2:]
-        text, ids, cut = self._observations(passages, max_tokens - len(between) - len(last))
+        text, ids, cut = self._observations(passages, max_tokens, around=len(between) + len(last))
         return self._message(ids, text, turn_ids, cut)
 
     def correction(self, turn_ids: Sequence[int]) -> TurnTokens:
