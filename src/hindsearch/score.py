@@ -32,8 +32,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         rows = [score_row(row, place) for place, row in read_rows(options.file, "predictions")]
-        if options.out and Path(options.out).expanduser().resolve() == Path(options.file).expanduser().resolve():
-            raise UserError(f"--out {options.out} is the input itself; give another name")
         if options.out:
             _write(Path(options.out).expanduser(), rows)
     except (UserError, OSError) as error:
