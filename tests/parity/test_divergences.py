@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from loss_inputs import on_support, sampled
 from torch import Tensor
 
 from hindsearch.interfaces import HindsightLoss
@@ -15,6 +14,7 @@ from hindsearch.losses.reverse_kl import ReverseKl
 from hindsearch.maths.caps import NoCap
 from hindsearch.maths.supports import FullVocabulary, StudentTopK, TeacherTopK, UnionTopK
 from hindsearch.maths.tails import Bucket, Dropped, Renormalised
+from loss_inputs import on_support, sampled
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,6 @@
 """A step that both sides take: small models, rollouts made by hand, their rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -25,6 +25,9 @@ def tiny_gpt2(seed: int) -> nn.Module:
         initializer_range=0.4,
         bos_token_id=0,
         eos_token_id=0,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -72,7 +75,7 @@ class Attempt:
     hindsight: Tensor
     reward: float
 
-    def example(self, advantage: float) -> Example:
+    def example(self, advantage: float, in_policy: bool = True) -> Example:
         """As our collector would hand it on."""
         turn_T = torch.where(self.mask, (torch.arange(self.mask.numel()) >= 4).long(), -1)
         none_T = torch.zeros_like(self.mask)
@@ -88,19 +91,20 @@ class Attempt:
             right_T=none_T,
             good_T=none_T,
             chain_known=False,
+            in_policy=in_policy,
         )
 
 
-def attempts(rewards: Sequence[float], ragged_prompts: bool) -> list[Attempt]:
+def attempts(rewards: Sequence[float], ragged_prompts: bool, observations: bool = True) -> list[Attempt]:
     """One for each reward, completions of 9 to 12 tokens; prompts of 4, or of 3 to 5 tokens by group."""
     made: list[Attempt] = []
     for index, reward in enumerate(rewards):
         generator = torch.Generator().manual_seed(index)
         length = 9 + index % 4
         mask = torch.ones(length, dtype=torch.bool)
-        mask[4:7] = False
+        mask[4:7] = not observations
         hindsight = torch.zeros(length, dtype=torch.bool)
-        hindsight[1:3] = True
+        hindsight[1 : 3 + index % 2] = True
         prompt_length = 3 + index // GROUP_SIZE % 3 if ragged_prompts else 4
 
         def ids(count: int, generator: torch.Generator = generator) -> Tensor:
@@ -114,8 +118,3 @@ def gradient(lm: nn.Module) -> Tensor:
     """All gradients as one vector; 0 where a weight has none."""
     grads = [weight.grad if weight.grad is not None else torch.zeros_like(weight) for weight in lm.parameters()]
     return torch.cat([grad.flatten() for grad in grads])
-
-
-def take_weights(lm: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    lm.load_state_dict(weights)
-    lm.zero_grad()
