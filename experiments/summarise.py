@@ -5,34 +5,11 @@ python experiments/summarise.py RUNS [--out results.csv] [--metric val/em_sample
 
 import argparse
 import csv
-import itertools
-import json
 import statistics
 from collections import defaultdict
 from pathlib import Path
 
-Curve = list[tuple[int, float]]
-
-
-def curve_of(run: Path, metric: str) -> Curve:
-    """Steps and values of a validation metric; a run that is still going gives what it has."""
-    curve: Curve = []
-    for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if row["stage"] == "validation" and metric in row:
-            curve.append((row["step"], row[metric]))
-    return curve
-
-
-def area(curve: Curve) -> float:
-    """Mean height of the curve by trapezoids."""
-    pairs = itertools.pairwise(curve)
-    width = curve[-1][0] - curve[0][0]
-    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairs) / width if width else curve[0][1]
-
-
-def first_at(curve: Curve, threshold: float) -> int | None:
-    return next((step for step, value in curve if value >= threshold), None)
+from curves import Curve, area, curve_of, first_at, read_rows
 
 
 def main() -> None:
@@ -45,7 +22,7 @@ def main() -> None:
     arms: dict[str, list[Curve]] = defaultdict(list)
     rows: list[list[object]] = []
     for run in sorted(path.parent for path in options.runs.rglob("metrics.jsonl")):
-        curve = curve_of(run, options.metric)
+        curve = curve_of(read_rows(run), options.metric)
         if not curve:
             continue
         choices, _, seed = run.name.partition("-")[2].rpartition("-s")

@@ -19,6 +19,7 @@ def sampled(student: list[float], teacher: list[float]) -> HindsightInputs:
         old_NK=empty_NK,
         teacher_NK=empty_NK,
         valid_NK=empty_NK.bool(),
+        step_gaps_A=torch.tensor(teacher, dtype=torch.float64) - logprobs_N.detach(),
         rollout_N=torch.zeros(count, dtype=torch.long),
         turn_N=torch.zeros(count, dtype=torch.long),
     )
@@ -37,6 +38,7 @@ def on_support(
         old_NK=old_NK.detach(),
         teacher_NK=teacher_NK,
         valid_NK=torch.ones_like(student_NK, dtype=torch.bool) if valid_NK is None else valid_NK,
+        step_gaps_A=(teacher_NK - old_NK)[:, 0].detach(),
         rollout_N=torch.zeros(count, dtype=torch.long),
         turn_N=torch.zeros(count, dtype=torch.long),
     )

@@ -9,14 +9,15 @@ from hindsearch.types import Score, Span, SpanKind
 
 RIGHT, WRONG = Score(1.0, 1.0, 1.0), Score(0.0, 0.0, 0.4)
 GROUPS = [[WRONG, RIGHT], [WRONG, WRONG], [RIGHT, RIGHT]]
+NOBODY = [[], [], []]  # what looks at scores alone needs no rollouts
 
 
 def test_failed_is_em_zero_whatever_the_f1():
-    assert Failed()(GROUPS) == [[True, False], [True, True], [False, False]]
+    assert Failed()(NOBODY, GROUPS) == [[True, False], [True, True], [False, False]]
 
 
 def test_all_fail_groups_are_those_without_a_success():
-    assert AllFailGroups()(GROUPS) == [[False, False], [True, True], [False, False]]
+    assert AllFailGroups()(NOBODY, GROUPS) == [[False, False], [True, True], [False, False]]
 
 
 SPANS = [

@@ -8,13 +8,28 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
-from hindsearch.build import Builder
+from hindsearch.build.run import Builder
 from hindsearch.making import conf_dir, make
 from hindsearch.types import Draw
 from hindsearch.warmstart import SHIPPED
 
-GROUPS = ("loss", "select", "span", "coefficient", "credit", "policy", "reward", "critique", "judge", "teacher")
+GROUPS = (
+    *("loss", "select", "span", "coefficient", "reduction", "credit", "policy", "anchor", "loop", "reward"),
+    *("critique", "judge", "teacher"),
+)
 """Groups whose options build on the micro-world without anything else."""
+
+LABELS = ["critique=turn_labels", "judge=turn_labels", "credit=turn_labels", "loss=none"]
+PARTNERS = {
+    # without a judge or a critique there is nothing for a hindsight loss to act on
+    ("judge", "none"): ["loss=none"],
+    ("critique", "none"): ["loss=none"],
+    ("critique", "turn_labels"): LABELS,
+    ("judge", "turn_labels"): LABELS,
+    ("anchor", "llds"): ["updates=several"],
+    ("teacher", "larger"): [f"teacher.model.path={SHIPPED / 'micro_h-s1'}"],
+}
+"""What an option must be chosen with."""
 
 SETTINGS = ("trainer", "optim", "paths", "hydra", "debug", "experiment", "method", "recipe")
 
@@ -35,15 +50,15 @@ def options(group: str) -> list[str]:
 
 @pytest.mark.parametrize("group, option", [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_composes_and_builds(group, option, tmp_path):
-    # without a judge or a critique there is nothing for a hindsight loss to act on
-    alone = ["loss=none"] if option == "none" and group in ("judge", "critique") else []
-    builder = Builder(composed("experiment=quickstart", f"{group}={option}", *alone), tmp_path)
+    builder = Builder(
+        composed("experiment=quickstart", f"{group}={option}", *PARTNERS.get((group, option), [])), tmp_path
+    )
     made = {
-        "judge": lambda: builder.critique,
-        "select": lambda: builder.collector().select,
-        "span": lambda: builder.collector().span,
-        "coefficient": lambda: builder.objective.coefficient,
-    }.get(group, lambda: getattr(builder, group))
+        "judge": lambda: builder.method.critique,
+        "coefficient": lambda: builder.method.objective.coefficient,
+        "reduction": lambda: builder.method.objective.hindsight_reduction,
+        "reward": lambda: builder.reward,
+    }.get(group, lambda: getattr(builder.method, group))
     assert made() is not None
 
 
@@ -54,13 +69,13 @@ def test_a_language_model_judges_in_place_of_the_rules(backend, tmp_path):
     judge += [f"judge_backend.model.path={SHIPPED / 'micro_h-s1'}"] if backend == "hf" else []
     builder = Builder(composed("experiment=quickstart", *judge, "judge_backend.max_new_tokens=4"), tmp_path)
     rollouts, scores = _failed(builder)
-    critiques = builder.critique(rollouts, scores, [True] * len(rollouts), step=0)
+    critiques = builder.method.critique(rollouts, scores, [True] * len(rollouts), step=0)
     assert len(critiques) == len(rollouts)
     assert (tmp_path / "critiques.jsonl").exists()
 
 
 def _failed(builder):
-    draws = [Draw(question, 0, i) for i, question in enumerate(builder.data.train()[:4])]
+    draws = [Draw(question, 0, i) for i, question in enumerate(builder.world.data.train()[:4])]
     batch = builder.collector().attempts(draws)
     kept = [(r, s) for r, s in zip(batch.rollouts, batch.scores, strict=True) if s.em == 0.0][:3]
     return [r for r, _ in kept], [s for _, s in kept]

@@ -6,16 +6,19 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from hindsearch.anchors.none import NoAnchor
 from hindsearch.coefficients import Constant
 from hindsearch.credits.none import NoCredit
+from hindsearch.loops import Joint
 from hindsearch.losses.none import NoLoss
 from hindsearch.losses.openclaw import OpenClaw
 from hindsearch.losses.plain_clamp import PlainClamp
 from hindsearch.losses.self_nll import SelfNll
 from hindsearch.maths.reductions import SequenceMean, TokenMean
+from hindsearch.micro_batch import Share, micro_batches
 from hindsearch.models.causal_lm import CausalLM
 from hindsearch.models.frozen import frozen_copy
-from hindsearch.objective import Objective, micro_batches, token_counts
+from hindsearch.objective import Objective, Part
 from hindsearch.policies.grpo import Grpo
 from hindsearch.policies.kl import Kl
 from hindsearch.tensors import Example
@@ -67,6 +70,7 @@ def example(seed: int, advantage: float, hindsight: bool) -> Example:
         hindsight_mask_T=hindsight_mask,
         turn_T=turn,
         right_T=torch.zeros(length, dtype=torch.bool),
+        good_T=torch.zeros(length, dtype=torch.bool),
         chain_known=False,
     )
 
@@ -78,16 +82,27 @@ def group(all_equal: bool = False) -> list[Example]:
 
 def objective(loss=LOSSES[0], weight=0.5, kl=0.0, reduction=None, head_rows=2048) -> Objective:
     policy = Grpo(kl=Kl(kl), reduction=reduction or TokenMean())
-    return Objective(policy, loss, NoCredit(), Constant(weight), TokenMean(), head_rows)
+    return Objective(policy, NoAnchor(), loss, NoCredit(), Constant(weight), Joint(), TokenMean(), head_rows)
+
+
+def plan(objective: Objective, examples: list[Example]) -> list[Share]:
+    return objective.plan(examples, objective.divisors(examples), step=0)
+
+
+def one_part(objective: Objective, student: CausalLM, teacher: CausalLM, shares: list[Share]) -> Part:
+    reading = objective.read(teacher, teacher, shares)
+    return objective(student, teacher, shares, reading, reading.gap_M, step=0)
 
 
 def gradient(objective, student, teacher, examples, max_tokens=10_000):
     """Gradient of a step made of micro-batches; also the loss."""
     student.zero_grad()
-    shares = objective.plan(examples, token_counts(examples))
+    micros = micro_batches(plan(objective, examples), max_tokens)
+    readings = [objective.read(teacher, teacher, micro) for micro in micros]
+    gaps = torch.cat([reading.gap_M for reading in readings]) if readings else torch.zeros(0)
     total = 0.0
-    for micro in micro_batches(shares, max_tokens):
-        part = objective(student, teacher, teacher, micro, step=0)
+    for micro, reading in zip(micros, readings, strict=True):
+        part = objective(student, teacher, micro, reading, gaps, step=0)
         part.loss.backward()
         total += float(part.loss.detach())
     parts = [p.grad.flatten() if p.grad is not None else p.new_zeros(p.numel()) for p in student.parameters()]
@@ -126,16 +141,15 @@ def test_observation_tokens_are_context_and_never_targets(student, teacher):
     changed = [replace(e, completion_T=e.completion_T.clone()) for e in before]
     for e in changed:
         e.completion_T[~e.loss_mask_T] = (e.completion_T[~e.loss_mask_T] + 1) % VOCABULARY
-    shares = objective().plan(before, token_counts(before))
+    shares = plan(objective(), before)
     rows = [int(s.example.loss_mask_T.sum()) for s in shares]
-    part = objective()(student, teacher, teacher, shares, 0)
+    part = one_part(objective(), student, teacher, shares)
     assert float(part.means["policy/ratio"][1]) == sum(rows)
 
 
 def test_all_rewards_equal_and_no_hint_give_exactly_zero_gradient(student, teacher):
     failed = [replace(e, hindsight_mask_T=torch.zeros_like(e.hindsight_mask_T)) for e in group(all_equal=True)]
-    shares = objective().plan(failed, token_counts(failed))
-    assert shares == []
+    assert plan(objective(), failed) == []
 
 
 def test_a_group_that_failed_whole_moves_the_student_by_hindsight_alone(student, teacher):
@@ -149,12 +163,16 @@ def test_a_group_that_failed_whole_moves_the_student_by_hindsight_alone(student,
 def test_reading_a_rollout_only_as_far_as_hindsight_goes_changes_nothing(student, teacher, loss):
     examples = group(all_equal=True)
     short, _ = gradient(objective(loss), student, teacher, examples)
-    planned = objective(loss).plan(examples, token_counts(examples))
     student.zero_grad()
-    whole = [replace(share, example=example) for share, example in zip(planned, examples, strict=True)]
-    objective(loss)(student, teacher, teacher, whole, step=0).loss.backward()
+    whole = [whole_share(share, e) for share, e in zip(plan(objective(loss), examples), examples, strict=True)]
+    one_part(objective(loss), student, teacher, whole).loss.backward()
     expected = torch.cat([p.grad.flatten() for p in student.parameters()])
     torch.testing.assert_close(short, expected, atol=1e-12, rtol=1e-10)
+
+
+def whole_share(share: Share, example: Example) -> Share:
+    """The uncut rollout, whose advantage is 0 anyway."""
+    return replace(share, example=example, policy_weights_N=torch.zeros(int(example.loss_mask_T.sum())).double())
 
 
 def test_with_every_rollout_successful_hindsight_and_grpo_are_one_to_the_bit(student, teacher):
@@ -187,7 +205,7 @@ def test_the_hint_moves_the_teachers_view_but_not_the_rows(student, teacher):
         [long.hint_prompt_H.numel() + long.hindsight_mask_T.nonzero().squeeze(-1)],
     )
     expected = teacher.logprobs(hidden).gather(-1, long.completion_T[long.hindsight_mask_T][:, None]).squeeze(-1)
-    part = objective()(student, teacher, teacher, objective().plan([long], token_counts([long])), 0)
+    part = one_part(objective(), student, teacher, plan(objective(), [long]))
     hidden = student.hidden(
         [torch.cat([long.prompt_L, long.completion_T])], [long.prompt_L.numel() + torch.tensor([1, 2])]
     )
@@ -203,6 +221,6 @@ def test_the_teacher_gets_no_gradient_and_stays_in_eval(student, teacher):
 
 
 def test_ratio_is_one_on_the_first_update(student, teacher):
-    part = objective()(student, teacher, teacher, objective().plan(group(), token_counts(group())), 0)
+    part = one_part(objective(), student, teacher, plan(objective(), group()))
     total, count = part.means["policy/ratio"]
     assert float(total / count) == 1.0

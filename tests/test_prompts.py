@@ -13,18 +13,22 @@ def own(tmp_path, source):
 
 
 def test_the_packages_template_asks_for_the_four_tags_and_ends_the_question():
-    text = Template.load("search_r1/prompt.jinja").render(question="who is it", hint="")
+    text = Template.load("search_r1/prompt.jinja").render(question="who is it", hint="", hint_after="")
     assert all(f"<{tag}>" in text for tag in ("think", "search", "information", "answer"))
     assert text.endswith("Question: who is it?")
 
 
 def test_a_question_mark_stands_once():
-    assert Template.load("search_r1/prompt.jinja").render(question="who?", hint="").endswith("Question: who?")
+    assert (
+        Template.load("search_r1/prompt.jinja")
+        .render(question="who?", hint="", hint_after="")
+        .endswith("Question: who?")
+    )
 
 
 def test_the_micro_worlds_templates_are_plain():
-    assert Template.load("micro/prompt.jinja").render(question="q", hint="h") == "h q"
-    assert Template.load("micro/prompt.jinja").render(question="q", hint="") == "q"
+    assert Template.load("micro/prompt.jinja").render(question="q", hint="h", hint_after="") == "h q"
+    assert Template.load("micro/prompt.jinja").render(question="q", hint="", hint_after="") == "q"
     assert Template.load("micro/correction.jinja").render() == " <information> invalid </information> "
 
 

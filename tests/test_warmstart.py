@@ -150,7 +150,8 @@ def test_a_recipe_that_is_not_there_is_named(tmp_path):
 def test_regimes_differ_only_in_what_they_say(name):
     h, other = recipe("micro_h"), recipe(name)
     assert other.name == name
-    for key in ("base", "optimizer", "schedule"):
+    larger = {"base"} if name == "micro_l" else set()  # the larger teacher is another model
+    for key in {"base", "optimizer", "schedule"} - larger:
         assert h[key] == other[key]
 
 

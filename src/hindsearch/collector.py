@@ -1,7 +1,7 @@
 """From drawn questions to a batch that can be learned from. A rollout is how a list of questions is collated."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -14,7 +14,7 @@ from hindsearch.interfaces import CritiqueGenerator, Policy, Renderer, Reward, S
 from hindsearch.metrics import group_metrics, rollout_metrics
 from hindsearch.scoring import normalise_answer
 from hindsearch.tensors import Example, RolloutBatch
-from hindsearch.types import AttemptBatch, Critique, Draw, Record, Rollout, SpanKind, StopReason
+from hindsearch.types import AttemptBatch, Critique, CritiqueOutcome, Draw, Record, Rollout, SpanKind, StopReason
 
 
 class AgentResult(Protocol):
@@ -63,6 +63,7 @@ class Collector:
     """The whole experience side of a step: attempts, selection, critiques, advantages, tensors.
 
     ``max_failed`` is the share of a step's rollouts, or of its critiques, that infrastructure may lose.
+    ``uses_critiques`` says of a step whether anything is learned from critiques at it.
     """
 
     attempts: Attempts
@@ -72,6 +73,7 @@ class Collector:
     policy: Policy
     renderer: Renderer
     max_failed: float
+    uses_critiques: Callable[[int], bool]
 
     def __call__(self, draws: Sequence[Draw]) -> RolloutBatch:
         """Raise ``TrainingError`` where more than ``max_failed`` of the rollouts or critiques were lost."""
@@ -83,9 +85,11 @@ class Collector:
         scores_PG = [[scores[i] for i in group] for group in groups]
 
         wanted = [False] * len(rollouts)
-        for group, chosen in zip(groups, self.select(scores_PG), strict=True):
-            for i, is_wanted in zip(group, chosen, strict=True):
-                wanted[i] = is_wanted
+        if self.uses_critiques(attempted.step):
+            rollouts_PG = [[rollouts[i] for i in group] for group in groups]
+            for group, chosen in zip(groups, self.select(rollouts_PG, scores_PG), strict=True):
+                for i, is_wanted in zip(group, chosen, strict=True):
+                    wanted[i] = is_wanted
         began = time.perf_counter()
         critiques = self.critique(rollouts, scores, wanted, attempted.step)
         judge_seconds = time.perf_counter() - began
@@ -95,18 +99,22 @@ class Collector:
         self._refuse_losses("critiques", len(failed), len(asked), *failed[:1])
 
         advantages = [0.0] * len(rollouts)
+        in_policy = [True] * len(rollouts)
         for group in groups:
-            for i, advantage in zip(group, self._advantages([scores[j].reward for j in group]), strict=True):
+            rewards_G = [scores[i].reward for i in group]
+            for i, advantage in zip(group, self._advantages(rewards_G), strict=True):
                 advantages[i] = advantage
+                in_policy[i] = self.policy.counts(rewards_G)
         return RolloutBatch(
             step=attempted.step,
-            examples=tuple(self._example(*row) for row in zip(rollouts, critiques, advantages, strict=True)),
+            examples=tuple(self._example(*row) for row in zip(rollouts, critiques, advantages, in_policy, strict=True)),
             records=tuple(Record(*row) for row in zip(rollouts, scores, critiques, strict=True)),
             metrics={
                 **attempted.metrics,
                 **metrics,
                 **rollout_metrics(rollouts, scores),
                 **group_metrics(scores_PG),
+                "rollout/in_policy": sum(in_policy) / max(len(in_policy), 1),
                 "rollout/failed": attempted.num_failed / (attempted.num_failed + len(rollouts)),
                 "time/judge": judge_seconds,
             },
@@ -123,7 +131,7 @@ class Collector:
                 f"({reason}); mend that, then resume with ckpt_path=last"
             )
 
-    def _example(self, rollout: Rollout, critique: Critique, advantage: float) -> Example:
+    def _example(self, rollout: Rollout, critique: Critique, advantage: float, in_policy: bool) -> Example:
         length = len(rollout.completion_ids)
         hindsight_mask_T = torch.zeros(length, dtype=torch.bool)
         hint_prompt: tuple[int, ...] = ()
@@ -133,11 +141,12 @@ class Collector:
             for start, end in self.span(spans):
                 hindsight_mask_T[start:end] = True
         turn_T = torch.full((length,), -1, dtype=torch.long)
-        right_T = torch.zeros(length, dtype=torch.bool)
+        right_T, good_T = torch.zeros(length, dtype=torch.bool), torch.zeros(length, dtype=torch.bool)
         right = {normalise_answer(query) for query in rollout.question.chain}
         for span in rollout.spans:
             if span.kind is SpanKind.TURN:
                 turn_T[span.start : span.end] = span.turn
+                good_T[span.start : span.end] = bool(critique.labels) and critique.labels[span.turn]
             if span.kind is SpanKind.SEARCH and normalise_answer(rollout.turns[span.turn].content) in right:
                 right_T[span.outer_start : span.outer_end] = True
         loss_mask_T = torch.tensor(rollout.loss_mask, dtype=torch.bool)
@@ -152,7 +161,9 @@ class Collector:
             hindsight_mask_T=hindsight_mask_T,
             turn_T=turn_T,
             right_T=right_T,
+            good_T=good_T,
             chain_known=bool(rollout.question.chain),
+            in_policy=in_policy,
         )
 
 

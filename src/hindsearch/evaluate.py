@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hindsearch import jsonl
-from hindsearch.build import Builder, use_threads
+from hindsearch.build.run import Builder, use_threads
 from hindsearch.cli import run_hydra_verb
 from hindsearch.errors import UserError
 from hindsearch.making import conf_dir
@@ -39,9 +39,9 @@ def evaluate(cfg: DictConfig, output_dir: Path, console: Console | None = None) 
     use_threads(cfg.trainer.threads)
     fingerprint = builder.fingerprint()
     if checkpoint:
-        builder.student.load_trained(read_checkpoint(checkpoint)["state_dict"])
+        builder.world.student.load_trained(read_checkpoint(checkpoint)["state_dict"])
     console.print(f"student: {checkpoint or 'as it is loaded, no checkpoint'}", markup=False, soft_wrap=True)
-    questions = builder.data.validation()
+    questions = builder.world.data.validation()
     draws = [Draw(question, step=0, slot=i) for i, question in enumerate(questions)]
     output_dir.mkdir(parents=True, exist_ok=True)
     predictions = output_dir / "predictions.jsonl"

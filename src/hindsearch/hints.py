@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hindsearch.errors import JudgeError
-from hindsearch.interfaces import Judge, JudgeBackend, JudgeRequest
+from hindsearch.interfaces import Judge, JudgeBackend, Selection
 from hindsearch.leaks import LeakFilter
 from hindsearch.types import NO_CRITIQUE, Critique, CritiqueOutcome, Rollout
 
@@ -83,21 +83,39 @@ def hint_text(critique: Critique) -> str:
 
 
 def write_critiques(
-    judge: Judge, backend: JudgeBackend, rules: HintRules, rollouts: Sequence[Rollout], wanted: Sequence[bool]
+    judge: Judge,
+    backend: JudgeBackend,
+    rules: HintRules,
+    rollouts: Sequence[Rollout],
+    wanted: Sequence[bool],
+    candidates: int,
+    selection: Selection,
 ) -> list[Critique]:
-    """One critique per rollout: those wanted are asked for in one call of the backend, equal requests once."""
+    """One critique per rollout: those wanted are asked for in one call of the backend, equal requests once.
+
+    Of ``candidates`` replies per rollout, ``selection`` chooses among the different ones that became a hint; where none
+    did, the first says why.
+    """
     asked = [i for i, is_wanted in enumerate(wanted) if is_wanted]
     critiques = [NO_CRITIQUE] * len(rollouts)
     if not asked:
         return critiques
     requests = judge.requests([rollouts[i] for i in asked])
-    distinct: dict[JudgeRequest, int] = {}
-    for request in requests:
-        distinct.setdefault(request, len(distinct))
+    numbered = [[replace(request, candidate=n) for n in range(candidates)] for request in requests]
+    distinct = {request: place for place, request in enumerate(dict.fromkeys(r for row in numbered for r in row))}
     replies = backend(list(distinct))
     assert len(replies) == len(distinct), f"{len(distinct)} requests, {len(replies)} replies"
-    for i, request in zip(asked, requests, strict=True):
-        critiques[i] = _critique(judge, rules, replies[distinct[request]], rollouts[i])
+    open_rows: list[tuple[int, list[Critique]]] = []
+    for i, row in zip(asked, numbered, strict=True):
+        written = [_critique(judge, rules, replies[distinct[request]], rollouts[i]) for request in row]
+        shown = [c for n, c in enumerate(written) if c.hint and c.hint not in [earlier.hint for earlier in written[:n]]]
+        critiques[i] = (shown or written)[0]
+        if len(shown) > 1:
+            open_rows.append((i, shown))
+    if open_rows:
+        chosen = selection([rollouts[i] for i, _ in open_rows], [row for _, row in open_rows])
+        for (i, row), place in zip(open_rows, chosen, strict=True):
+            critiques[i] = row[place]
     return critiques
 
 
@@ -107,10 +125,10 @@ def _critique(judge: Judge, rules: HintRules, reply: str | Exception, rollout: R
     if not reply.strip():
         return Critique(text="", hint="", outcome=CritiqueOutcome.EMPTY)
     try:
-        text = judge.parse(reply)
+        finding = judge.parse(reply, rollout)
     except JudgeError:
         return Critique(text=reply, hint="", outcome=CritiqueOutcome.UNPARSED)
-    return rules.critique(text, rollout.question.golds)
+    return replace(rules.critique(finding.text, rollout.question.golds), turn=finding.turn)
 
 
 def without_hint(critique: Critique, outcome: CritiqueOutcome) -> Critique:

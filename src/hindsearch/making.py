@@ -37,6 +37,20 @@ def make(group: str, node: DictConfig, **offers: Any) -> Any:
     return _make(group, values, offers)
 
 
+def parameters(node: DictConfig) -> set[str]:
+    """The names of the constructors' arguments that a node's component, and those inside it, may ask for."""
+    return _parameters(OmegaConf.to_container(node))
+
+
+def _parameters(values: Any) -> set[str]:
+    if not isinstance(values, dict):
+        return set()
+    names: set[str] = set()
+    if "_target_" in values:
+        names |= set(inspect.signature(_located("_target_", str(values["_target_"]))).parameters)
+    return names.union(*(_parameters(value) for value in values.values()))
+
+
 def _make(group: str, values: Any, offers: Mapping[str, Any]) -> Any:
     if isinstance(values, list):
         return [_make(group, item, offers) for item in values]

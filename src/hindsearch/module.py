@@ -4,7 +4,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,9 +13,11 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from hindsearch.errors import TrainingError, UserError
-from hindsearch.interfaces import LanguageModel
+from hindsearch.interfaces import LanguageModel, Teacher
 from hindsearch.metrics import validation_metrics
-from hindsearch.objective import Objective, Part, micro_batches, token_counts
+from hindsearch.micro_batch import Share, micro_batches
+from hindsearch.models.snapshot import Snapshot
+from hindsearch.objective import Objective, OldPolicy, Part, Reading
 from hindsearch.tensors import RolloutBatch
 from hindsearch.types import NO_CRITIQUE, AttemptBatch, Record
 
@@ -41,16 +43,16 @@ class Models:
 
     student: nn.Module
     reference: LanguageModel
-    teacher: LanguageModel
+    teacher: Teacher
     judge: nn.Module | None
 
 
 class HindSearchModule(LightningModule):
-    """One batch is one optimiser step: manual optimisation, micro-batches inside.
+    """One batch is one step of ``updates_per_rollout`` updates: manual optimisation, micro-batches inside.
 
-    ``student`` alone is trained and alone is in a checkpoint, which loads weights-only. ``max_ratio_error`` bounds
-    |ratio − 1| between the sampler's and the trainer's probabilities at the first update of every run. ``fingerprint``
-    is kept in checkpoints, so that a run is continued only as what it is.
+    ``student`` alone is trained, and alone in a checkpoint but for a teacher that follows it; it loads weights-only.
+    ``max_ratio_error`` bounds |ratio − 1| between the sampler's and the trainer's probabilities at the first update of
+    every run. ``fingerprint`` is kept in checkpoints, so that a run is continued only as what it is.
     """
 
     strict_loading = False  # type: ignore[assignment]  # frozen weights are not in the checkpoint; on_load_checkpoint checks the student's own
@@ -62,13 +64,16 @@ class HindSearchModule(LightningModule):
         optimizer: AdamW,
         micro_batch_tokens: int,
         max_ratio_error: float,
+        updates_per_rollout: int = 1,
     ) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.student = models.student
-        self.reference, self.teacher, self.judge = models.reference, models.teacher, models.judge
+        self.reference, self.teacher, self.judge = models.reference, models.teacher.model, models.judge
+        self.teacher_rule = models.teacher
         self.objective, self.optimizer_settings = objective, optimizer
         self.micro_batch_tokens, self.max_ratio_error = micro_batch_tokens, max_ratio_error
+        self.updates_per_rollout = updates_per_rollout
         self.completed_steps = 0
         self.validated_step = -1
         self.fingerprint: dict[str, Any] = {}
@@ -83,7 +88,7 @@ class HindSearchModule(LightningModule):
         """Only the student ever trains; frozen models keep eval mode."""
         super().train(mode)
         for model in (self.reference, self.teacher, self.judge):
-            if isinstance(model, nn.Module):
+            if isinstance(model, nn.Module) and model is not self.student:
                 model.eval()
         return self
 
@@ -99,38 +104,72 @@ class HindSearchModule(LightningModule):
         self.student.train()
 
     def training_step(self, batch: RolloutBatch, _: int) -> dict[str, Any]:
-        """Score, weigh, update. Returns ``metrics`` for the callbacks, means over the whole step and all ranks."""
+        """Read, then update. Returns ``metrics`` for the callbacks, means over the whole step and all ranks."""
         began = time.perf_counter()
-        optimizer, world_size = self.optimizers(), self.trainer.world_size
-        totals = _sum_over_ranks(token_counts(batch.examples))
-        shares = self.objective.plan(batch.examples, totals)
-        micros = micro_batches(shares, self.micro_batch_tokens)
+        totals = _sum_over_ranks(self.objective.divisors(batch.examples))
+        micros = micro_batches(self.objective.plan(batch.examples, totals, batch.step), self.micro_batch_tokens)
+        readings = [self.objective.read(self.teacher, self.reference, micro) for micro in micros]  # type: ignore[arg-type]
+        gaps_A = torch.cat(
+            [gap.to(self.device) for gap in _gather([r.gap_M.cpu() for r in readings])] or [torch.zeros(0)]
+        )
+        read_seconds, began = time.perf_counter() - began, time.perf_counter()
+        olds: Sequence[OldPolicy | None] = [None] * len(micros)
+        metrics: dict[str, float] = {}
         parts: list[Part] = []
-        optimizer.zero_grad()  # type: ignore[union-attr]
+        norms: list[float] = []
+        for update in range(self.updates_per_rollout):
+            parts = self._backward(micros, readings, gaps_A, batch.step, olds)
+            if update == 0:
+                metrics, olds = _step_metrics(parts, dict(batch.metrics)), [part.old for part in parts]
+                self._check_ratio(metrics)
+            norms.append(self._update(batch.step, is_last=update == self.updates_per_rollout - 1))
+        if self.updates_per_rollout > 1:
+            last = _step_metrics(parts, {})
+            metrics |= {f"{name}_last": value for name, value in last.items() if name.startswith("policy/")}
+        self.lr_schedulers().step()  # type: ignore[union-attr]
+        self.completed_steps = batch.step + 1
+        self.teacher_rule.follow(self.completed_steps)
+        rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
+        metrics |= {"train/grad_norm": max(norms), "train/lr": rate, "train/tokens": float(totals[2])}
+        metrics |= {"time/teacher": read_seconds, "time/update": time.perf_counter() - began}
+        return {"metrics": metrics}
+
+    def _backward(
+        self,
+        micros: Sequence[Sequence[Share]],
+        readings: Sequence[Reading],
+        gaps_A: Tensor,
+        step: int,
+        olds: Sequence[OldPolicy | None],
+    ) -> list[Part]:
+        """The step's gradient, micro-batch by micro-batch."""
+        self.optimizers().zero_grad()  # type: ignore[union-attr]
+        parts: list[Part] = []
         for i in range(_max_over_ranks(max(1, len(micros)))):
             if i < len(micros):
-                parts.append(self.objective(self.student, self.teacher, self.reference, micros[i], batch.step))  # type: ignore[arg-type]
+                parts.append(
+                    self.objective(self.student, self.teacher, micros[i], readings[i], gaps_A, step, olds[i])  # type: ignore[arg-type]
+                )
                 loss = parts[-1].loss
             else:
                 loss = self._no_loss()
             # DDP averages gradients over ranks, while the shares of all ranks add up to the step's loss
-            self.manual_backward(loss * world_size)
-        metrics = _step_metrics(parts, dict(batch.metrics))
-        self._check_ratio(metrics)
-        trained = [p for group in optimizer.optimizer.param_groups for p in group["params"]]  # type: ignore[union-attr]
+            self.manual_backward(loss * self.trainer.world_size)
+        return [replace(part, loss=part.loss.detach()) for part in parts]
+
+    def _update(self, step: int, is_last: bool) -> float:
+        """One optimiser step; returns the gradient's norm before clipping."""
+        optimizer = self.optimizers()
+        trained = [p for group in optimizer.param_groups for p in group["params"]]  # type: ignore[union-attr]
         norm = float(torch.nn.utils.clip_grad_norm_(trained, self.optimizer_settings.max_grad_norm))
         if not math.isfinite(norm):
             raise TrainingError(
-                f"the gradient of step {batch.step} is not finite (norm {norm}) and was not applied: "
+                f"the gradient of step {step} is not finite (norm {norm}) and was not applied: "
                 "lower optim.lr, or look at loss/ and policy/ in metrics.jsonl, and resume with ckpt_path=last"
             )
-        optimizer.step()  # type: ignore[union-attr]
-        self.lr_schedulers().step()  # type: ignore[union-attr]
-        self.completed_steps = batch.step + 1
-        rate = optimizer.param_groups[0]["lr"]  # type: ignore[union-attr]
-        metrics |= {"train/grad_norm": norm, "train/lr": rate, "train/tokens": float(totals[0])}
-        metrics["time/update"] = time.perf_counter() - began
-        return {"metrics": metrics}
+        # Lightning counts the steps of its wrapper, and trainer.max_steps counts rollout batches
+        (optimizer if is_last else optimizer.optimizer).step()  # type: ignore[union-attr]
+        return norm
 
     def _no_loss(self) -> Tensor:
         """Zero, reaching every trained weight: gradients then exist, and all ranks go backward equally often."""
@@ -184,6 +223,8 @@ class HindSearchModule(LightningModule):
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in kept}
         checkpoint["completed_steps"] = self.completed_steps
         checkpoint["fingerprint"] = self.fingerprint
+        if isinstance(self.teacher, Snapshot):
+            checkpoint["teacher"] = self.teacher.weights()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         saved = checkpoint["state_dict"]
@@ -199,6 +240,8 @@ class HindSearchModule(LightningModule):
                     "use the same student and adapter options as the run that wrote it"
                 )
         self.completed_steps = int(checkpoint["completed_steps"])
+        if isinstance(self.teacher, Snapshot):
+            self.teacher.load(checkpoint["teacher"])
 
     def _checkpoint_keys(self) -> list[str]:
         """What training changes: the trained weights and the student's buffers."""

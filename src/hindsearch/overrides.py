@@ -2,11 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from hindsearch.errors import UserError
@@ -42,6 +44,25 @@ def refuse_unknown(verb: str, overrides: Sequence[str]) -> None:
             raise UserError(f"{argument}: there is no option {name}{_nearest(name, known)}")
         if not key.startswith("++"):
             raise UserError(f"{argument}: {name} is there already; write it without the +")
+
+
+def refuse_idle(idle: Mapping[str, str], note: Callable[[str], None]) -> None:
+    """Refuse what was typed for a group whose choice changes nothing in this run; ``idle`` gives groups and reasons.
+
+    In a sweep other runs may need it: then it is a note. Presets choose freely, and what they choose is no wish.
+    """
+    if not HydraConfig.initialized():
+        return
+    hydra = HydraConfig.get()
+    for argument in hydra.overrides.task:
+        key, _, value = argument.lstrip("+").partition("=")
+        group = key.split(".", 1)[0]
+        if group not in idle or value == "none":
+            continue
+        sentence = f"{argument} would change nothing: {idle[group]}"
+        if hydra.mode is not RunMode.MULTIRUN:
+            raise UserError(f"{sentence}; leave it out")
+        note(sentence)
 
 
 def known_keys(verb: str, overrides: Sequence[str] = ()) -> list[str]:

@@ -9,6 +9,7 @@ WHOLE: dict[str, int] = {
     "rollout.group_size": 2,
     "learning.micro_batch_tokens": 1,
     "learning.head_rows": 1,
+    "learning.updates_per_rollout": 1,
     "validation.every": 1,
     "validation.batch": 1,
     "checkpoint.every": 1,

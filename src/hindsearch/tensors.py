@@ -2,7 +2,7 @@
 
 Shape letters (suffixes of tensor names): ``P`` questions, ``G`` rollouts per question, ``B = P * G``, ``L`` prompt,
 ``T`` completion, ``S`` prompt and completion, ``N`` loss tokens of a micro-batch laid end to end (no padding), ``D``
-hidden width, ``V`` vocabulary, ``K`` entries of a support.
+hidden width, ``V`` vocabulary, ``K`` entries of a support, ``A`` all hindsight tokens of the step over all ranks.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,8 @@ class Example:
     ``hint_prompt_H`` is the privileged prompt that the teacher reads in place of ``prompt_L`` (length 0 where
     there is none: then ``hindsight_mask_T`` is all false). ``turn_T`` numbers the turns, -1 off the student's
     tokens. ``right_T`` is true on the tokens of right queries; it means something only where ``chain_known``.
+    ``good_T`` is true on the turns that a judge called good. ``in_policy`` is false for a rollout that the policy left
+    out of its term and of its divisor.
     """
 
     prompt_L: Tensor
@@ -32,7 +34,9 @@ class Example:
     hindsight_mask_T: Tensor
     turn_T: Tensor
     right_T: Tensor
+    good_T: Tensor
     chain_known: bool
+    in_policy: bool = True
 
     def hindsight_only(self) -> "Example":
         """What a rollout without advantage is learned from: it up to its last hindsight token, and those alone."""
@@ -77,10 +81,17 @@ class PolicyInputs:
 
 @dataclass(frozen=True)
 class CreditInputs:
-    """What a credit sees, over the selected tokens: the teacher's gap (detached) and the advantages it may scale."""
+    """What a credit sees, over all of the student's tokens; nothing of it carries gradient.
+
+    ``gap_N`` is the teacher's log-probability minus that of the policy that sampled, where ``hindsight_N`` is true,
+    and 0 elsewhere. ``good_N`` is true on the turns that a judge called good. ``step`` counts from 0.
+    """
 
     gap_N: Tensor
+    hindsight_N: Tensor
+    good_N: Tensor
     advantages_N: Tensor
+    step: int
     rollout_N: Tensor
     turn_N: Tensor
 
@@ -92,6 +103,8 @@ class HindsightInputs:
     Only ``logprobs_N`` and ``student_NK`` carry gradient. The ``_NK`` tensors are full-vocabulary
     log-probabilities gathered at the loss's support; ``K`` is 0 for a loss on the sampled token alone.
     ``old_*`` are the policy that sampled. ``valid_NK`` is false on padding of a support of uneven size.
+    ``step_gaps_A`` holds the gap of every selected token of the whole step, on all ranks, under the policy that
+    sampled: what a baseline is computed from, and the same in every micro-batch.
     """
 
     logprobs_N: Tensor
@@ -101,6 +114,7 @@ class HindsightInputs:
     old_NK: Tensor
     teacher_NK: Tensor
     valid_NK: Tensor
+    step_gaps_A: Tensor
     rollout_N: Tensor
     turn_N: Tensor
 

@@ -11,11 +11,12 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from hindsearch import jsonl
-from hindsearch.build import Builder, is_first_rank, use_threads
+from hindsearch.build.run import Builder, is_first_rank, use_threads
 from hindsearch.cli import run_hydra_verb
 from hindsearch.errors import UserError
 from hindsearch.making import conf_dir
 from hindsearch.models.export import export_folder
+from hindsearch.overrides import refuse_idle
 from hindsearch.resuming import LAST, alone_in, check_same_run, find_checkpoint, read_checkpoint
 from hindsearch.speaking import run_job
 
@@ -49,6 +50,7 @@ def _train(cfg: DictConfig, output_dir: Path, checkpoint: Path | None, console: 
             f"{output_dir} holds a run already; continue it with ckpt_path=last, or give another paths.output_dir"
         )
     builder = Builder(cfg, output_dir, console)
+    refuse_idle(builder.method.idle(), builder.world.note)
     use_threads(cfg.trainer.threads)
     datamodule, module = builder.datamodule(), builder.module()
     fingerprint = builder.fingerprint()
@@ -72,7 +74,7 @@ def _train(cfg: DictConfig, output_dir: Path, checkpoint: Path | None, console: 
     if module.validated_step != module.completed_steps:
         trainer.validate(module, datamodule, verbose=False)
     if trainer.is_global_zero:
-        export_folder(builder.student, builder.pretrained.tokenizer(), output_dir / "student")
+        export_folder(builder.world.student, builder.world.pretrained.tokenizer(), output_dir / "student")
         for line in closing_summary(output_dir, module.validation_metrics):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     return float(module.validation_metrics.get("val/em", float("nan")))

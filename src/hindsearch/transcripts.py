@@ -3,10 +3,11 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hindsearch.errors import JudgeError
-from hindsearch.interfaces import JudgeRequest
+from hindsearch.interfaces import Asked, JudgeRequest
 from hindsearch.types import Rollout, Turn, TurnKind
 
 _CUT = " […]"
@@ -76,10 +77,21 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - len(_CUT), 0)].rstrip() + _CUT
 
 
+def refuse_short(max_characters: int) -> None:
+    """Raise ``ValueError`` where a transcript of so few characters shows nothing."""
+    if max_characters < 500:
+        raise ValueError(f"max_characters={max_characters} shows no transcript; use 500 or more, say 12000")
+
+
 def request_hash(request: JudgeRequest) -> str:
     """A request's name: equal requests have equal names, on every machine. 128 bits in hexadecimal."""
     turns = [[t.kind.value, t.text, t.observation, [p.id for p in t.passages]] for t in request.turns]
     parts = [request.prompt, request.question, turns, request.answer, request.golds]
+    # what most requests are is left unsaid, so that recordings stay good
+    if request.candidate:
+        parts.append(request.candidate)
+    if request.asked is not Asked.CRITIQUE:
+        parts.append(request.asked.value)
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()[:32]
 
 
@@ -99,15 +111,33 @@ def read_critique(reply: str) -> str:
     return critique
 
 
+def read_object(reply: str, key: str) -> dict[str, Any]:
+    """The last JSON object with ``key`` in a reply, bare, fenced or amid words; what was thought before is no reply.
+
+    Raises:
+        JudgeError: there is none.
+    """
+    text = _UNFINISHED_THOUGHT.sub("", reply.rpartition("</think>")[2])
+    found = [value for value in _objects(text) if key in value]
+    if not found:
+        raise JudgeError(f'the judge\'s reply holds no object with "{key}": {reply[:120]!r}')
+    return found[-1]
+
+
 def _from_json(text: str) -> str:
-    decoder, critique, place = json.JSONDecoder(strict=False), "", text.find("{")
+    critiques = [value["critique"] for value in _objects(text) if isinstance(value.get("critique"), str)]
+    return critiques[-1] if critiques else ""
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, in order; an object within another is not looked at."""
+    decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
         except json.JSONDecodeError:
             end = place + 1
         else:
-            if isinstance(value, dict) and isinstance(value.get("critique"), str):
-                critique = value["critique"]
+            if isinstance(value, dict):
+                yield value
         place = text.find("{", end)
-    return critique

@@ -170,7 +170,7 @@ class CritiqueOutcome(Enum):
     FAILED = "failed"
     """The judge was down."""
     UNMATCHED = "unmatched"
-    """A placebo found no hint of another question to give."""
+    """There was nothing to show: no hint of another question for a placebo, no sibling, no evidence."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ class Critique:
     """Hindsight about one rollout.
 
     ``text`` is what was written; ``hint`` is the block that the teacher's prompt shows, '' if it shows none
-    (always so unless ``outcome`` is ``KEPT``). ``turn`` is the turn it speaks of, or ``EVERY_TURN``.
+    (always so unless ``outcome`` is ``KEPT``). ``turn`` is the turn it speaks of, or ``EVERY_TURN``. ``labels`` say of
+    each turn whether the judge called it good; empty where it was not asked to.
     """
 
     text: str
@@ -186,6 +187,7 @@ class Critique:
     outcome: CritiqueOutcome
     redacted: bool = False
     turn: int = -1
+    labels: tuple[bool, ...] = ()
 
 
 EVERY_TURN = -1

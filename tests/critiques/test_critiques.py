@@ -10,8 +10,9 @@ from hindsearch.critiques.shuffled import ShuffledCritiques, deal
 from hindsearch.critiques.trajectory import TrajectoryCritiques
 from hindsearch.errors import JudgeError
 from hindsearch.hints import HintRules, clean, critique_metrics, hint_text
-from hindsearch.interfaces import JudgeRequest
+from hindsearch.interfaces import Finding, JudgeRequest
 from hindsearch.leaks import Redact, Reject
+from hindsearch.selections import First
 from hindsearch.transcripts import read_critique
 from hindsearch.types import NO_CRITIQUE, Critique, CritiqueOutcome, Question, Rollout, Score, StopReason
 
@@ -31,8 +32,8 @@ class Judge:
     def requests(self, rollouts):
         return [JudgeRequest(r.question.text, r.question.text, (), r.answer, r.question.golds) for r in rollouts]
 
-    def parse(self, reply):
-        return read_critique(reply)
+    def parse(self, reply, rollout):
+        return Finding(read_critique(reply))
 
 
 @dataclass
@@ -55,7 +56,7 @@ def rollout(question, answer="wrong", golds=("Paris",), index=0):
 
 def write(replies, rollouts, wanted=None, leak=None, max_tokens=64):
     backend = Script(replies)
-    generator = TrajectoryCritiques(Judge(), backend, Words(), leak or Reject(), max_tokens)
+    generator = TrajectoryCritiques(Judge(), backend, Words(), First(), leak or Reject(), max_tokens)
     critiques = generator(rollouts, [FAILED] * len(rollouts), wanted or [True] * len(rollouts), 0)
     return critiques, backend
 
@@ -152,7 +153,7 @@ def test_a_critique_cannot_close_its_block_or_bring_tags_of_its_own():
 
 def test_a_cap_of_nothing_is_refused():
     with pytest.raises(ValueError, match="max_tokens=0"):
-        TrajectoryCritiques(Judge(), Script({}), Words(), max_tokens=0)
+        TrajectoryCritiques(Judge(), Script({}), Words(), First(), max_tokens=0)
 
 
 def test_no_critiques_asks_nobody():
@@ -196,7 +197,8 @@ def test_seeds_deal_differently():
 
 def shuffle(replies, rollouts, step=0, leak=None):
     backend = Script(replies)
-    generator = ShuffledCritiques(Judge(), backend, Words(), run_seed=7, leak=leak or Reject())
+    written = TrajectoryCritiques(Judge(), backend, Words(), First())
+    generator = ShuffledCritiques(written, run_seed=7, leak=leak or Reject())
     return generator(rollouts, [FAILED] * len(rollouts), [True] * len(rollouts), step), backend
 
 

@@ -22,7 +22,8 @@ def node(group, option, *overrides):
 
 
 def build(group, option, *overrides):
-    offers = {"retriever": None, "passages": (), "judge": None, "judge_backend": None, "tokens": None}
+    names = ("retriever", "judge", "judge_backend", "tokens", "student", "teacher", "renderer", "span")
+    offers = {**dict.fromkeys(names), "passages": (), "questions": ()}
     return make(group, node(group, option, *overrides), run_seed=0, reference_engine=None, **offers)
 
 

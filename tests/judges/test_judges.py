@@ -5,6 +5,7 @@ import re
 import pytest
 
 from hindsearch.errors import JudgeError, UserError
+from hindsearch.interfaces import Finding
 from hindsearch.judges.gold import GoldJudge
 from hindsearch.judges.no_answer import NoAnswerJudge
 from hindsearch.judges.none import NoJudge
@@ -79,9 +80,10 @@ def test_requests_are_in_the_order_given_and_the_same_each_time():
 
 @pytest.mark.parametrize("judge", [GoldJudge(), NoAnswerJudge()], ids=["gold", "no_answer"])
 def test_replies_are_parsed_strictly(judge):
-    assert judge.parse('{"critique": "Search for the Seine mouth."}') == "Search for the Seine mouth."
+    found = judge.parse('{"critique": "Search for the Seine mouth."}', rollout())
+    assert found == Finding("Search for the Seine mouth.")
     with pytest.raises(JudgeError):
-        judge.parse("I cannot help with that.")
+        judge.parse("I cannot help with that.", rollout())
 
 
 @pytest.mark.parametrize("judge", [GoldJudge, NoAnswerJudge])

@@ -24,19 +24,20 @@ def loss(request):
 
 
 def inputs(count=4, scale=2.0, seed=0):
+    """Over a vocabulary of six that is its own support, with the student's logits as the leaf that gradient reaches."""
     generator = torch.Generator().manual_seed(seed)
 
-    def logprobs():
-        return (scale * torch.randn(count, 6, generator=generator, dtype=torch.float64)).log_softmax(-1)
+    def logits():
+        return scale * torch.randn(count, 6, generator=generator, dtype=torch.float64)
 
-    student = logprobs().requires_grad_()
-    made = on_support(student, student.detach(), logprobs())
-    return replace(made, logprobs_N=made.logprobs_N.detach().requires_grad_()), student
+    leaf = logits().requires_grad_()
+    student = leaf.log_softmax(-1)
+    return on_support(student, student.detach(), logits().log_softmax(-1)), leaf
 
 
-def gradients(loss, made, student):
-    loss(made).loss_N.sum().backward()
-    return [torch.zeros_like(t) if t.grad is None else t.grad for t in (made.logprobs_N, student)]
+def gradient(loss, made, leaf):
+    (grad,) = torch.autograd.grad(loss(made).loss_N.sum(), leaf)
+    return grad
 
 
 def test_values_are_per_token(loss):
@@ -63,17 +64,22 @@ def test_gradient_reaches_the_student_alone(loss):
 
 
 def test_it_stays_finite_where_probabilities_vanish(loss):
-    made, student = inputs(scale=100.0)
+    made, leaf = inputs(scale=100.0)
     assert torch.isfinite(loss(made).loss_N).all()
-    assert all(torch.isfinite(g).all() for g in gradients(loss, made, student))
+    assert torch.isfinite(gradient(loss, made, leaf)).all()
+
+
+PULLS_UNTAUGHT = {"sdar"}
+"""Losses whose coefficient is not 0 where the teacher agrees: SDAR's gate is then one half, as published."""
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if option(name).needs_teacher])
 def test_a_teacher_that_agrees_teaches_nothing(name):
     loss = option(name)
-    made, student = inputs()
+    made, leaf = inputs()
     agreeing = replace(made, teacher_NK=made.old_NK, teacher_logprobs_N=made.logprobs_N.detach())
-    assert all(float(g.abs().max()) == 0.0 for g in gradients(loss, agreeing, student))
+    largest = float(gradient(loss, agreeing, leaf).abs().max())
+    assert largest > 0.1 if name in PULLS_UNTAUGHT else largest < 1e-12
 
 
 @pytest.mark.parametrize("name", OPTIONS)

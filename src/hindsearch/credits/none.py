@@ -12,6 +12,7 @@ class NoCredit:
     """Changes nothing."""
 
     needs_teacher: bool = field(default=False, init=False)
+    needs_labels: bool = field(default=False, init=False)
 
     def __call__(self, inputs: CreditInputs) -> Tensor:
         return inputs.advantages_N

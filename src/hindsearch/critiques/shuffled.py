@@ -8,8 +8,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hindsearch.hints import Encoder, HintRules, hint_block, hint_text, without_hint, write_critiques
-from hindsearch.interfaces import Judge, JudgeBackend
+from hindsearch.hints import hint_block, hint_text, without_hint
+from hindsearch.interfaces import CritiqueGenerator
 from hindsearch.leaks import LeakFilter, Reject
 from hindsearch.seeding import seed_of
 from hindsearch.types import Critique, CritiqueOutcome, Rollout, Score
@@ -17,30 +17,21 @@ from hindsearch.types import Critique, CritiqueOutcome, Rollout, Score
 
 @dataclass(frozen=True)
 class ShuffledCritiques:
-    """Writes what ``critique=trajectory`` writes, then deals the kept hints anew.
+    """Takes the critiques that another generator writes, and deals the kept hints anew.
 
     No rollout gets a hint of its own question. Each hint is dealt once where that can be done, that is, unless one
     question has more than half of them; then the others' hints go round. Where only one question has hints, the
     outcome is ``UNMATCHED``. A dealt hint that holds a gold alias of the receiving question is filtered once more.
     """
 
-    judge: Judge
-    judge_backend: JudgeBackend
-    tokens: Encoder
+    critiques: CritiqueGenerator
     run_seed: int
     leak: LeakFilter = field(default_factory=Reject)
-    max_tokens: int = 64
-
-    def __post_init__(self) -> None:
-        self._rules()
-
-    def _rules(self) -> HintRules:
-        return HintRules(self.leak, self.tokens, self.max_tokens)
 
     def __call__(
         self, rollouts: Sequence[Rollout], scores: Sequence[Score], wanted: Sequence[bool], step: int
     ) -> list[Critique]:
-        written = write_critiques(self.judge, self.judge_backend, self._rules(), rollouts, wanted)
+        written = self.critiques(rollouts, scores, wanted, step)
         kept = [i for i, critique in enumerate(written) if critique.hint]
         donors = deal([rollouts[i].question.text for i in kept], seed_of(self.run_seed, "shuffled", step))
         dealt = list(written)

@@ -12,6 +12,8 @@ from typing import Any
 
 from hindsearch.errors import JudgeError, UserError
 from hindsearch.interfaces import JudgeRequest
+from hindsearch.seeding import seed_of
+from hindsearch.transcripts import request_hash
 
 
 class _TransientError(Exception):
@@ -24,13 +26,13 @@ class _TransientError(Exception):
 
 @dataclass(frozen=True)
 class ApiBackend:
-    """Posts each request to ``<url>/v1/chat/completions`` at temperature 0, ``concurrency`` at a time.
+    """Posts each request to ``<url>/v1/chat/completions``, ``concurrency`` at a time.
 
     Time-outs, lost connections, replies cut short, status 429 and 5xx are tried again, ``retries`` times, after a wait
     that doubles from ``backoff`` seconds and is jittered; other statuses are not. What still fails is a ``JudgeError``
     in the place of its reply. When ``concurrency`` requests in a row have failed, the rest of the call is not tried.
-    ``timeout`` is seconds for one whole reply. The key is read from the environment variable ``api_key_env``, when one
-    is named; it is neither kept nor logged.
+    ``timeout`` is seconds for one whole reply. Above ``temperature`` 0 each request carries a seed of its own. The key
+    is read from the environment variable ``api_key_env``, when one is named; it is neither kept nor logged.
 
     Raises:
         UserError: at construction: the endpoint cannot be reached, refuses the key or does not serve ``model``; the key
@@ -45,11 +47,13 @@ class ApiBackend:
     concurrency: int = 16
     max_tokens: int = 256
     backoff: float = 0.5
+    temperature: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"url={self.url!r} is no address; give for example http://127.0.0.1:8000/v1")
-        for name, least in (("timeout", 0.001), ("retries", 0), ("concurrency", 1), ("max_tokens", 1), ("backoff", 0)):
+        leasts = {"timeout": 0.001, "retries": 0, "concurrency": 1, "max_tokens": 1, "backoff": 0, "temperature": 0}
+        for name, least in leasts.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)} does not work; use {least} or more")
         self._check_health()
@@ -116,9 +120,11 @@ class ApiBackend:
         body = {
             "model": self.model,
             "messages": [{"role": "user", "content": request.prompt}],
-            "temperature": 0,
+            "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
+        if self.temperature:
+            body["seed"] = seed_of("judge", request_hash(request)) % 2**31  # some servers take 32 bits
         reason: Exception | str = ""
         for attempt in range(self.retries + 1):
             try:

@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hindsearch.errors import JudgeError
-from hindsearch.interfaces import Engine, JudgeRequest, Sampling
+from hindsearch.interfaces import Engine, JudgeRequest
+from hindsearch.seeding import seed_of
 from hindsearch.tokens import EndOfReply, Tokens
+from hindsearch.transcripts import request_hash
+from hindsearch.types import Sampling
 
 _SLOT = "THEREQUESTGOESHERE"
-GREEDY = Sampling(temperature=0.0, seed=0)
 
 
 @dataclass(frozen=True)
 class SelfBackend:
     """The reference weights write (arXiv 2608.01597 leaves the judge open; these cost no memory).
 
-    Greedy, ``batch`` requests at a time, at most ``max_new_tokens`` per reply. A request of more than
-    ``max_prompt_tokens`` gets a ``JudgeError``.
+    ``batch`` requests at a time, at most ``max_new_tokens`` per reply. A request of more than ``max_prompt_tokens``
+    gets a ``JudgeError``. At ``temperature`` 0 it is greedy; above, a request's draws depend on the request alone.
     """
 
     reference_engine: Engine = field(repr=False)
@@ -24,18 +26,25 @@ class SelfBackend:
     max_new_tokens: int = 128
     batch: int = 16
     max_prompt_tokens: int = 8192
+    temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens)
+        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens, self.temperature)
 
     def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
-        writer = _Writer(self.reference_engine, self.tokens, self.max_new_tokens, self.batch, self.max_prompt_tokens)
-        return writer(requests)
+        return _Writer(
+            self.reference_engine,
+            self.tokens,
+            self.max_new_tokens,
+            self.batch,
+            self.max_prompt_tokens,
+            self.temperature,
+        )(requests)
 
 
 @dataclass(frozen=True)
 class HfBackend:
-    """Another Hugging Face model writes; greedy, in batches, as ``SelfBackend`` does.
+    """Another Hugging Face model writes, in batches, as ``SelfBackend`` does.
 
     ``judge_engine`` and ``judge_tokens`` are the model that the option's ``model`` names, loaded when it is needed.
     """
@@ -45,13 +54,20 @@ class HfBackend:
     max_new_tokens: int = 128
     batch: int = 16
     max_prompt_tokens: int = 8192
+    temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens)
+        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens, self.temperature)
 
     def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
-        writer = _Writer(self.judge_engine, self.judge_tokens, self.max_new_tokens, self.batch, self.max_prompt_tokens)
-        return writer(requests)
+        return _Writer(
+            self.judge_engine,
+            self.judge_tokens,
+            self.max_new_tokens,
+            self.batch,
+            self.max_prompt_tokens,
+            self.temperature,
+        )(requests)
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,7 @@ class _Writer:
     max_new_tokens: int
     batch: int
     max_prompt_tokens: int
+    temperature: float
 
     def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
         before, after = _frame(self.tokens)
@@ -71,13 +88,14 @@ class _Writer:
         fitting.sort(key=lambda i: (len(prompts[i]), i))  # less padding
         for start in range(0, len(fitting), self.batch):
             rows = fitting[start : start + self.batch]
-            for row, reply in zip(rows, self._write([prompts[row] for row in rows]), strict=True):
+            sampling = [Sampling(self.temperature, seed_of("judge", request_hash(requests[row]))) for row in rows]
+            for row, reply in zip(rows, self._write([prompts[row] for row in rows], sampling), strict=True):
                 replies[row] = reply
         return replies
 
-    def _write(self, prompts: Sequence[tuple[int, ...]]) -> list[str]:
+    def _write(self, prompts: Sequence[tuple[int, ...]], sampling: Sequence[Sampling]) -> list[str]:
         count = len(prompts)
-        session = self.engine.start(prompts, 1, [GREEDY] * count, EndOfReply(self.tokens))
+        session = self.engine.start(prompts, 1, sampling, EndOfReply(self.tokens))
         generations = session.extend(range(count), [()] * count, [self.max_new_tokens] * count)
         return [self._text(generation.ids) for generation in generations]
 
@@ -103,8 +121,10 @@ def _frame(tokens: Tokens) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tokens.encode_template(before), tokens.encode_template(after)
 
 
-def _refuse_small(max_new_tokens: int, batch: int, max_prompt_tokens: int) -> None:
+def _refuse_small(max_new_tokens: int, batch: int, max_prompt_tokens: int, temperature: float) -> None:
     values = {"max_new_tokens": max_new_tokens, "batch": batch, "max_prompt_tokens": max_prompt_tokens}
     for name, value in values.items():
         if value < 1:
             raise ValueError(f"{name}={value} lets the judge write nothing; use 1 or more")
+    if not temperature >= 0:
+        raise ValueError(f"temperature={temperature} cannot be sampled at; use 0 (greedy) or more")

@@ -4,15 +4,16 @@ It works from question, turns, golds and retriever alone. It never reads the wor
 it, so its chain need not be the one the question means: where several are shortest, one is drawn per question.
 """
 
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from hindsearch.errors import JudgeError, RetrievalError
-from hindsearch.interfaces import JudgeRequest, Retriever
+from hindsearch.interfaces import Asked, JudgeRequest, Retriever
 from hindsearch.leaks import Haystack, is_common
 from hindsearch.passage_graph import Chain, PassageGraph, Step
 from hindsearch.prompts import Template
@@ -103,7 +104,8 @@ class RulesBackend:
     The chain follows title mentions, at most ``max_hops`` passages long; at most ``max_pages`` are looked at for a
     question. The first query of the rollout that found nothing of the chain is named as one to avoid. A gold is never
     named. Where the golds are yes or no, which any passage holds, it names every title in the question. No chain: an
-    empty reply, which is counted. A lost retriever: a ``JudgeError``.
+    empty reply, which is counted. A lost retriever: a ``JudgeError``. Asked for the earliest wrong turn or for labels,
+    it calls a turn good that finds the chain's next passage, or that answers with a gold.
 
     ``phrasing`` is the template that puts it in words: ``rules_micro`` in the micro-world's, with the cue in front of
     the title, or ``rules_english`` with titles alone. ``unknowing`` answers for a judge that is not shown the golds.
@@ -145,11 +147,12 @@ class RulesBackend:
     def _reply(self, request: JudgeRequest) -> str | Exception:
         try:
             if not request.golds:
-                return self.unknowing(request, self._graph, self._phrase)
+                return _FORMS[request.asked](self.unknowing(request, self._graph, self._phrase), request, ())
             chain = self._chain(request.question, request.golds)
         except RetrievalError as error:
             return JudgeError(f"the judge could not search for a chain: {error}")
-        return self._phrase(chain, _first_astray(request.turns, chain, request.golds)) if chain else ""
+        text = self._phrase(chain, _first_astray(request.turns, chain, request.golds)) if chain else ""
+        return _FORMS[request.asked](text, request, chain)
 
     def _phrase(self, chain: Chain, avoid: str) -> str:
         queries = [step.query for step in chain]
@@ -164,6 +167,50 @@ class RulesBackend:
                 chain = chains[seed_of("rules", question) % len(chains)] if chains else ()
             self._known[question, golds] = chain
         return self._known[question, golds]
+
+
+def _as_critique(text: str, request: JudgeRequest, chain: Chain) -> str:
+    return text
+
+
+def _as_vote(text: str, request: JudgeRequest, chain: Chain) -> str:
+    return json.dumps({"vote": 1, "hint": text} if text else {"vote": -1})
+
+
+def _as_earliest_step(text: str, request: JudgeRequest, chain: Chain) -> str:
+    """With the first turn that brought nothing of the chain; where each brought something, the last is to blame."""
+    if not text or not request.turns:
+        return ""
+    bad = [number for number, good in enumerate(_labels(request, chain), 1) if not good]
+    return json.dumps({"turn": bad[0] if bad else len(request.turns), "critique": text})
+
+
+def _as_labels(text: str, request: JudgeRequest, chain: Chain) -> str:
+    labels = ["good" if good else "bad" for good in _labels(request, chain)]
+    return json.dumps({"labels": labels}) if chain else ""
+
+
+_FORMS: Mapping[Asked, Callable[[str, JudgeRequest, Chain], str]] = {
+    Asked.CRITIQUE: _as_critique,
+    Asked.NEXT_STATE: _as_vote,
+    Asked.EARLIEST_STEP: _as_earliest_step,
+    Asked.TURN_LABELS: _as_labels,
+}
+"""How the reply to each request is put."""
+
+
+def _labels(request: JudgeRequest, chain: Chain) -> list[bool]:
+    """Good are a search that finds the chain's next passage, and an answer that holds a gold."""
+    labels, reached = list[bool](), 0
+    for turn in request.turns:
+        if turn.kind is TurnKind.ANSWER:
+            labels.append(Haystack(turn.content).holds(request.golds))
+            continue
+        found = {passage.title for passage in turn.passages} if turn.kind is TurnKind.SEARCH else set[str]()
+        places = [place for place, step in enumerate(chain) if place >= reached and step.title in found]
+        labels.append(bool(places))
+        reached = max(places) + 1 if places else reached
+    return labels
 
 
 def _searches(turns: Sequence[Turn]) -> list[Turn]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hindsearch.interfaces import JudgeRequest
+from hindsearch.interfaces import Finding, JudgeRequest
 from hindsearch.prompts import Template
-from hindsearch.transcripts import quote, read_critique, transcript
+from hindsearch.transcripts import quote, read_critique, refuse_short, transcript
 from hindsearch.types import Rollout
 
 
@@ -21,8 +21,7 @@ class GoldJudge:
     max_characters: int = 12_000
 
     def __post_init__(self) -> None:
-        if self.max_characters < 500:
-            raise ValueError(f"max_characters={self.max_characters} shows no transcript; use 500 or more, say 12000")
+        refuse_short(self.max_characters)
 
     @cached_property
     def _template(self) -> Template:
@@ -46,6 +45,6 @@ class GoldJudge:
         )
         return JudgeRequest(prompt, question.text, rollout.turns, rollout.answer, question.golds)
 
-    def parse(self, reply: str) -> str:
+    def parse(self, reply: str, rollout: Rollout) -> Finding:
         """Read ``{"critique": …}`` or plain words; raise ``JudgeError`` on anything else."""
-        return read_critique(reply)
+        return Finding(read_critique(reply))

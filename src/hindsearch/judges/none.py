@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hindsearch.errors import UserError
-from hindsearch.interfaces import JudgeRequest
+from hindsearch.interfaces import Finding, JudgeRequest
 from hindsearch.types import Rollout
 
 
@@ -17,5 +17,5 @@ class NoJudge:
             "judge=none writes no critiques, and this critique wants them; choose judge=gold or critique=none"
         )
 
-    def parse(self, reply: str) -> str:
+    def parse(self, reply: str, rollout: Rollout) -> Finding:
         raise UserError("judge=none reads no reply; choose judge=gold or critique=none")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import torch
 
 from hindsearch.interfaces import Support
-from hindsearch.maths.divergences import clipped_surrogate, ratio
+from hindsearch.maths.divergences import clipped_surrogate, ratio, refuse_no_room
 from hindsearch.maths.supports import StudentTopK
 from hindsearch.tensors import HindsightInputs, LossOutput
 
@@ -33,11 +33,7 @@ class OpenClaw:
     def __post_init__(self) -> None:
         if not self.limit > 0:
             raise ValueError(f"limit={self.limit} clamps every gap to nothing; use more than 0, for example 1.0")
-        if not 0 < self.clip_low < 1 or not self.clip_high > 0:
-            raise ValueError(
-                f"clip_low={self.clip_low}, clip_high={self.clip_high} leave no room around ratio 1; "
-                "use 0 < clip_low < 1 and clip_high > 0, for example 0.2 and 0.28"
-            )
+        refuse_no_room(self.clip_low, self.clip_high)
         if self.support.size < 1:
             raise ValueError("the loss sums over a support, and this one is empty; use StudentTopK with k: 4")
 

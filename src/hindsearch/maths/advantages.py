@@ -26,6 +26,15 @@ def standardised(rewards_G: Sequence[float]) -> list[float]:
     return [difference / (std + 1e-6) for difference in differences_G]
 
 
+def leave_one_out(rewards_G: Sequence[float]) -> list[float]:
+    """Each reward minus the mean of the others (RLOO, arXiv 2402.14740, eq. 3); exactly 0 where all are equal."""
+    differences_G = centred(rewards_G)
+    if len(rewards_G) < 2:
+        return differences_G
+    scale = len(rewards_G) / (len(rewards_G) - 1)
+    return [scale * difference for difference in differences_G]
+
+
 def _refuse_unscorable(rewards_G: Sequence[float]) -> None:
     if not rewards_G or not all(math.isfinite(reward) for reward in rewards_G):
         raise ValueError(f"rewards of a group must be finite numbers, saw {list(rewards_G)}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from hindsearch.interfaces import KlTerm, Reduction
 from hindsearch.maths.advantages import standardised
-from hindsearch.maths.divergences import clipped_surrogate, ratio
+from hindsearch.maths.divergences import ratio, refuse_no_room
+from hindsearch.maths.surrogates import clipped_policy
 from hindsearch.tensors import LossOutput, PolicyInputs
 
 
@@ -19,19 +20,16 @@ class Grpo:
     clip_high: float = 0.2
 
     def __post_init__(self) -> None:
-        if not 0 < self.clip_low < 1 or not self.clip_high > 0:
-            raise ValueError(
-                f"clip_low={self.clip_low}, clip_high={self.clip_high} leave no room around ratio 1; "
-                "use 0 < clip_low < 1 and clip_high > 0, for example 0.2"
-            )
+        refuse_no_room(self.clip_low, self.clip_high)
 
     def advantages(self, rewards_G: Sequence[float]) -> list[float]:
         if len(rewards_G) < 2:
             raise ValueError(f"a group of {len(rewards_G)} has no spread to normalise by; use 2 or more")
         return standardised(rewards_G)
 
+    def counts(self, rewards_G: Sequence[float]) -> bool:
+        return True
+
     def __call__(self, inputs: PolicyInputs) -> LossOutput:
         ratio_N = ratio(inputs.logprobs_N, inputs.old_logprobs_N)
-        loss_N, clipped_N = clipped_surrogate(ratio_N, inputs.advantages_N, self.clip_low, self.clip_high)
-        metrics = {"ratio": ratio_N.detach(), "clipped": clipped_N.to(loss_N.dtype)}
-        return LossOutput(loss_N, metrics)
+        return clipped_policy(inputs, ratio_N, self.clip_low, self.clip_high)

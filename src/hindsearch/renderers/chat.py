@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hindsearch.errors import UserError
-from hindsearch.interfaces import TurnTokens
+from hindsearch.interfaces import Placement, TurnTokens
 from hindsearch.observations import Observations
+from hindsearch.placements import UserHead
 from hindsearch.prompts import Template
 from hindsearch.tokens import Tokens
 from hindsearch.types import Passage, Question
+from hindsearch.user_prompt import UserPrompt
 
 _USER, _ASSISTANT, _OBSERVATION = "TEXT-OF-THE-USER", "TEXT-OF-THE-ASSISTANT", "TEXT-OF-THE-OBSERVATION"
 
@@ -24,6 +26,7 @@ class Chat:
 
     tokens: Tokens
     templates: str
+    placement: Placement = UserHead()
 
     def __post_init__(self) -> None:
         if not self.tokens.has_chat_template:
@@ -54,34 +57,30 @@ class Chat:
                     )
 
     @cached_property
-    def _frames(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Ids before the question, after it, between a turn and an observation, and after an observation."""
+    def _frames(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids between a turn and an observation, and after an observation."""
         messages = [
             {"role": "user", "content": _USER},
             {"role": "assistant", "content": _ASSISTANT},
             {"role": "user", "content": _OBSERVATION},
         ]
         text = self.tokens.render_chat(messages, add_generation_prompt=True)
-        before, rest = text.split(_USER)
-        after, rest = rest.split(_ASSISTANT)
-        between, last = rest.split(_OBSERVATION)
-        encode = self.tokens.encode_template
-        return encode(before), encode(after), encode(between), encode(last)
+        between, last = text.partition(_ASSISTANT)[2].split(_OBSERVATION)
+        return self.tokens.encode_template(between), self.tokens.encode_template(last)
 
     @cached_property
-    def _prompt(self) -> Template:
-        return Template.load(f"{self.templates}/prompt.jinja")
+    def _prompt(self) -> UserPrompt:
+        return UserPrompt(self.tokens, Template.load(f"{self.templates}/prompt.jinja"), self.placement)
 
     @cached_property
     def _observations(self) -> Observations:
         return Observations(Template.load(f"{self.templates}/observation.jinja"), self.tokens)
 
     def prompt(self, question: Question, hint: str) -> tuple[int, ...]:
-        before, after, _, _ = self._frames
-        return (*before, *self.tokens.encode(self._prompt.render(question=question.text, hint=hint)), *after)
+        return self._prompt(question, hint)
 
     def observation(self, passages: Sequence[Passage], turn_ids: Sequence[int], max_tokens: int) -> TurnTokens:
-        between, last = self._frames[2:]
+        between, last = self._frames
         text, ids, cut = self._observations(passages, max_tokens, around=len(between) + len(last))
         return self._message(ids, text, turn_ids, cut)
 
@@ -90,7 +89,7 @@ class Chat:
         return self._message(self.tokens.encode(text), text, turn_ids, 0)
 
     def _message(self, ids: Sequence[int], text: str, turn_ids: Sequence[int], cut: int) -> TurnTokens:
-        between, last = self._frames[2:]
+        between, last = self._frames
         # the student may have sampled the end of its turn itself: it stands once
         ended = bool(turn_ids) and bool(between) and turn_ids[-1] == between[0]
         return TurnTokens((*between[ended:], *ids, *last), text, cut)

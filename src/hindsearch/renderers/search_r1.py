@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hindsearch.interfaces import TurnTokens
+from hindsearch.interfaces import Placement, TurnTokens
 from hindsearch.observations import Observations
+from hindsearch.placements import UserHead
 from hindsearch.prompts import Template
 from hindsearch.tokens import Tokens
 from hindsearch.types import Passage, Question
-
-_CONTENT = "CONTENT-OF-THE-USER-MESSAGE"
+from hindsearch.user_prompt import UserPrompt
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,17 @@ class SearchR1:
     """Retrieved text is pasted into the assistant's turn, without role markers.
 
     The prompt is the tokenizer's chat format around one user message, or plain text where it has none. ``templates``
-    is a folder of the package's templates, or your own, with ``prompt``, ``observation`` and ``correction``. The hint
-    stands where ``prompt.jinja`` puts it.
+    is a folder of the package's templates, or your own, with ``prompt``, ``observation`` and ``correction``.
+    ``placement`` says where the hint stands.
     """
 
     tokens: Tokens
     templates: str
+    placement: Placement = UserHead()
 
     @cached_property
-    def _prompt(self) -> Template:
-        return Template.load(f"{self.templates}/prompt.jinja")
+    def _prompt(self) -> UserPrompt:
+        return UserPrompt(self.tokens, Template.load(f"{self.templates}/prompt.jinja"), self.placement)
 
     @cached_property
     def _observations(self) -> Observations:
@@ -38,18 +39,8 @@ class SearchR1:
         text = Template.load(f"{self.templates}/correction.jinja").render()
         return TurnTokens(self.tokens.encode(text), text)
 
-    @cached_property
-    def _around(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What the chat format puts before and after the user's text."""
-        if not self.tokens.has_chat_template:
-            return (), ()
-        text = self.tokens.render_chat([{"role": "user", "content": _CONTENT}], add_generation_prompt=True)
-        before, after = text.split(_CONTENT)
-        return self.tokens.encode_template(before), self.tokens.encode_template(after)
-
     def prompt(self, question: Question, hint: str) -> tuple[int, ...]:
-        before, after = self._around
-        return (*before, *self.tokens.encode(self._prompt.render(question=question.text, hint=hint)), *after)
+        return self._prompt(question, hint)
 
     def observation(self, passages: Sequence[Passage], turn_ids: Sequence[int], max_tokens: int) -> TurnTokens:
         text, ids, cut = self._observations(passages, max_tokens)

@@ -18,3 +18,6 @@ class Frozen:
     def model(self) -> LanguageModel:
         """What scores the student's tokens under the privileged prompt."""
         return self.reference
+
+    def follow(self, completed_steps: int) -> None:
+        """Stays."""
