@@ -10,8 +10,7 @@ from hindsearch.overrides import arguments_for, known_keys, refuse_unknown
 
 SPOKEN = {
     "los=openclaw": "there is no option los; did you mean loss?",
-    "loss=plane_clamp": "is not one of forward_kl, jsd, none, openclaw, openclaw_token, plain_clamp, reverse_kl, sdar, self_nll, "
-    "topk_tail; did you mean plain_clamp?",
+    "loss=plane_clamp": "sdar, self_nll, topk_tail; did you mean plain_clamp?",
     "loss.clipp=3": "there is no option loss.clipp",
     "optim.lrr=1": "did you mean optim.lr?",
     "+nonsense=1": "there is no option nonsense",
