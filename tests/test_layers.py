@@ -52,7 +52,7 @@ LAYERS = [
     {"making", "settings", "build"},
     {"train", "evaluate", "warmstart", "score", "overrides", "speaking", "resuming", "cli"},
 ]
-GROUND = {"models.causal_lm", "engines.kv_buffer", "data.rows", "data.questions", "data.corpus"}
+GROUND = {"judges.prompted", "models.causal_lm", "engines.kv_buffer", "data.rows", "data.questions", "data.corpus"}
 """What the variants of a room stand on together: the only neighbours that may be imported."""
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 LIGHTNING = {"module", "datamodule", "callbacks", "warmstart_module", "build", "warmstart"}

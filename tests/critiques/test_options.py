@@ -24,7 +24,7 @@ def node(group, option, *overrides):
 def build(group, option, *overrides):
     names = ("retriever", "judge", "judge_backend", "tokens", "student", "teacher", "renderer", "span")
     offers = {**dict.fromkeys(names), "passages": (), "questions": ()}
-    return make(group, node(group, option, *overrides), run_seed=0, reference_engine=None, **offers)
+    return make(group, node(group, option, *overrides), run_seed=0, engine=None, **offers)
 
 
 @pytest.mark.parametrize("group, option", [o for o in OPTIONS if o[1] not in NEEDS_MORE])

@@ -172,11 +172,11 @@ class Method:
         node, world = self._cfg.judge_backend, self._world
         offers: dict[str, Any] = {"retriever": world.retriever, "tokens": world.tokens}
         wanted = parameters(node)
-        if "judge_engine" in wanted:
-            self._judge_model, offers["judge_tokens"], node = world.another_model("judge_backend", node)
-            offers["judge_engine"] = world.engine(self._judge_model)
-        if "reference_engine" in wanted:
-            offers["reference_engine"] = world.engine(world.reference)
+        if "engine" in wanted and "model" in node:
+            self._judge_model, offers["tokens"], node = world.another_model("judge_backend", node)
+            offers["engine"] = world.engine(self._judge_model)
+        elif "engine" in wanted:
+            offers["engine"] = world.engine(world.reference)
         backend = make("judge_backend", node, passages=world.data.passages(), **offers)
         return Recorded(backend, self._output_dir / "critiques.jsonl")
 

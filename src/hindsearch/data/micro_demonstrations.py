@@ -22,6 +22,7 @@ from hindsearch.grammar import (
 )
 from hindsearch.hints import hint_block
 from hindsearch.seeding import seed_of
+from hindsearch.siblings import sibling_block
 
 
 @dataclass(frozen=True)
@@ -157,12 +158,6 @@ class MicroDemonstrations:
         rng.shuffle(attempts)
         prompt = f"{sibling_block(attempts)} {path.text}"
         return [(prompt, GIVEN), *self._obeying(path, path.relations[-1], facts, rng)]
-
-
-def sibling_block(attempts: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Sibling attempts: ``<hindsight> attempt 1 CORRECT : query | query ; attempt 2 INCORRECT : ... </hindsight>``."""
-    shown = (f"attempt {n} {label} : {' | '.join(queries)}" for n, (label, queries) in enumerate(attempts, 1))
-    return f"<hindsight> {' ; '.join(shown)} </hindsight>"
 
 
 @lru_cache(maxsize=512)

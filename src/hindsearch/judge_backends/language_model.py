@@ -14,14 +14,15 @@ _SLOT = "THEREQUESTGOESHERE"
 
 
 @dataclass(frozen=True)
-class SelfBackend:
-    """The reference weights write (arXiv 2608.01597 leaves the judge open; these cost no memory).
+class LanguageModelBackend:
+    """``engine`` writes: over the reference weights (``judge_backend=self``), or over the model that the option names.
 
-    ``batch`` requests at a time, at most ``max_new_tokens`` per reply. A request of more than ``max_prompt_tokens``
-    gets a ``JudgeError``. At ``temperature`` 0 it is greedy; above, a request's draws depend on the request alone.
+    The paper (arXiv 2608.01597) leaves the judge open; the reference weights cost no memory. ``batch`` requests at a
+    time, at most ``max_new_tokens`` per reply. A request of more than ``max_prompt_tokens`` gets a ``JudgeError``. At
+    ``temperature`` 0 it is greedy; above, a request's draws depend on the request alone.
     """
 
-    reference_engine: Engine = field(repr=False)
+    engine: Engine = field(repr=False)
     tokens: Tokens = field(repr=False)
     max_new_tokens: int = 128
     batch: int = 16
@@ -29,55 +30,11 @@ class SelfBackend:
     temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens, self.temperature)
-
-    def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
-        return _Writer(
-            self.reference_engine,
-            self.tokens,
-            self.max_new_tokens,
-            self.batch,
-            self.max_prompt_tokens,
-            self.temperature,
-        )(requests)
-
-
-@dataclass(frozen=True)
-class HfBackend:
-    """Another Hugging Face model writes, in batches, as ``SelfBackend`` does.
-
-    ``judge_engine`` and ``judge_tokens`` are the model that the option's ``model`` names, loaded when it is needed.
-    """
-
-    judge_engine: Engine = field(repr=False)
-    judge_tokens: Tokens = field(repr=False)
-    max_new_tokens: int = 128
-    batch: int = 16
-    max_prompt_tokens: int = 8192
-    temperature: float = 0.0
-
-    def __post_init__(self) -> None:
-        _refuse_small(self.max_new_tokens, self.batch, self.max_prompt_tokens, self.temperature)
-
-    def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
-        return _Writer(
-            self.judge_engine,
-            self.judge_tokens,
-            self.max_new_tokens,
-            self.batch,
-            self.max_prompt_tokens,
-            self.temperature,
-        )(requests)
-
-
-@dataclass(frozen=True)
-class _Writer:
-    engine: Engine
-    tokens: Tokens
-    max_new_tokens: int
-    batch: int
-    max_prompt_tokens: int
-    temperature: float
+        for name in ("max_new_tokens", "batch", "max_prompt_tokens"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} lets the judge write nothing; use 1 or more")
+        if not self.temperature >= 0:
+            raise ValueError(f"temperature={self.temperature} cannot be sampled at; use 0 (greedy) or more")
 
     def __call__(self, requests: Sequence[JudgeRequest]) -> list[str | Exception]:
         before, after = _frame(self.tokens)
@@ -119,12 +76,3 @@ def _frame(tokens: Tokens) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if not slot or _SLOT in after:
         raise JudgeError("the judge's chat template does not show a user's message exactly once; choose another model")
     return tokens.encode_template(before), tokens.encode_template(after)
-
-
-def _refuse_small(max_new_tokens: int, batch: int, max_prompt_tokens: int, temperature: float) -> None:
-    values = {"max_new_tokens": max_new_tokens, "batch": batch, "max_prompt_tokens": max_prompt_tokens}
-    for name, value in values.items():
-        if value < 1:
-            raise ValueError(f"{name}={value} lets the judge write nothing; use 1 or more")
-    if not temperature >= 0:
-        raise ValueError(f"temperature={temperature} cannot be sampled at; use 0 (greedy) or more")

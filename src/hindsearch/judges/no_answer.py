@@ -1,47 +1,21 @@
 """The ablation of HindSearch without the gold answer (arXiv 2608.01597): the judge knows that it failed, not why."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from hindsearch.interfaces import Finding, JudgeRequest
-from hindsearch.prompts import Template
-from hindsearch.transcripts import quote, read_critique, refuse_short, transcript
+from hindsearch.interfaces import Finding
+from hindsearch.judges.prompted import PromptedJudge
+from hindsearch.transcripts import read_critique
 from hindsearch.types import Rollout
 
 
 @dataclass(frozen=True)
-class NoAnswerJudge:
-    """Reads a failed rollout and nothing else; neither its prompt nor its request holds a gold.
-
-    ``max_characters`` bounds the transcript (about four characters a token in English): passages are cut first.
-    """
+class NoAnswerJudge(PromptedJudge):
+    """Reads a failed rollout and nothing else; neither its prompt nor its request holds a gold."""
 
     template: str = "judge/no_answer.jinja"
-    max_characters: int = 12_000
 
-    def __post_init__(self) -> None:
-        refuse_short(self.max_characters)
-
-    @cached_property
-    def _template(self) -> Template:
-        return Template.load(self.template)
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """What identifies the wording."""
-        return {self.template: self._template.digest}
-
-    def requests(self, rollouts: Sequence[Rollout]) -> list[JudgeRequest]:
-        return [self._request(rollout) for rollout in rollouts]
-
-    def _request(self, rollout: Rollout) -> JudgeRequest:
-        prompt = self._template.render(
-            question=quote(rollout.question.text),
-            transcript=transcript(rollout, self.max_characters),
-            answer=quote(rollout.answer or "(it gave none)"),
-        )
-        return JudgeRequest(prompt, rollout.question.text, rollout.turns, rollout.answer, golds=())
+    def golds(self, rollout: Rollout) -> tuple[str, ...]:
+        return ()
 
     def parse(self, reply: str, rollout: Rollout) -> Finding:
         """Read ``{"critique": …}`` or plain words; raise ``JudgeError`` on anything else."""
