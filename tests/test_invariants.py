@@ -4,37 +4,45 @@ from dataclasses import replace
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from hindsearch.anchors.none import NoAnchor
 from hindsearch.coefficients import Constant
 from hindsearch.credits.none import NoCredit
 from hindsearch.loops import Joint
+from hindsearch.losses.forward_kl import ForwardKl
+from hindsearch.losses.jsd import Jsd
 from hindsearch.losses.none import NoLoss
 from hindsearch.losses.openclaw import OpenClaw
-from hindsearch.losses.plain_clamp import PlainClamp
+from hindsearch.losses.openclaw_token import OpenClawToken
+from hindsearch.losses.plain_clamp import Attached, BatchMean, PlainClamp
+from hindsearch.losses.plain_clamp import SpanMean as SpanMeanBaseline
+from hindsearch.losses.reverse_kl import ReverseKl
+from hindsearch.losses.sdar import Sdar
 from hindsearch.losses.self_nll import SelfNll
-from hindsearch.maths.reductions import SequenceMean, TokenMean
-from hindsearch.micro_batch import Share, micro_batches
-from hindsearch.models.causal_lm import CausalLM
+from hindsearch.losses.topk_tail import TopkTail
+from hindsearch.maths.reductions import ConstantLength, SequenceMean, SpanMean, TokenMean
+from hindsearch.maths.supports import FullVocabulary, TeacherTopK, UnionTopK
+from hindsearch.micro_batch import Share
 from hindsearch.models.frozen import frozen_copy
-from hindsearch.objective import Objective, Part
+from hindsearch.objective import Objective
 from hindsearch.policies.grpo import Grpo
 from hindsearch.policies.kl import Kl
 from hindsearch.tensors import Example
+from small_step import VOCABULARY, example, gradient, group, one_part, plan, tiny
 
-VOCABULARY = 23
-LOSSES = [PlainClamp(), OpenClaw(), SelfNll()]
+LOSSES = [
+    *(PlainClamp(), PlainClamp(baseline=BatchMean()), PlainClamp(baseline=SpanMeanBaseline(), graph=Attached())),
+    *(OpenClaw(), OpenClawToken(), TopkTail(4), Jsd(UnionTopK(4)), ForwardKl(TeacherTopK(4))),
+    *(ReverseKl(FullVocabulary()), Sdar(), SelfNll()),
+]
+# where the teacher agrees, SDAR's gate is one half, and a differentiated clamp stands on its edge
+STILL = [loss for loss in LOSSES if not isinstance(loss, Sdar | SelfNll) and getattr(loss, "graph", None) != Attached()]
+REDUCTIONS = [TokenMean(), SequenceMean(), SpanMean(), ConstantLength(8)]
 
 
-def tiny(seed: int) -> CausalLM:
-    """GPT-2's shape: its layer norm keeps float64, where Llama's rounds to float32 on the way."""
-    config = GPT2Config(
-        vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=64, initializer_range=0.4, bos_token_id=0
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return CausalLM(GPT2LMHeadModel(config).double(), "64-true")
+def named(choice: object) -> str:
+    baseline = getattr(choice, "baseline", None)
+    return type(choice).__name__ + (f"-{type(baseline).__name__}" if baseline else "")
 
 
 @pytest.fixture(scope="module")
@@ -47,70 +55,14 @@ def teacher():
     return frozen_copy(tiny(1))
 
 
-def example(seed: int, advantage: float, hindsight: bool) -> Example:
-    """A prompt of 3 to 5 tokens; a completion of two sampled turns around an observation."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def ids(count: int) -> torch.Tensor:
-        return torch.randint(0, VOCABULARY, (count,), generator=generator)
-
-    length = 9 + seed % 3
-    mask = torch.ones(length, dtype=torch.bool)
-    mask[4:7] = False
-    hindsight_mask = torch.zeros(length, dtype=torch.bool)
-    hindsight_mask[1:3] = hindsight
-    turn = torch.where(mask, torch.where(torch.arange(length) < 4, 0, 1), -1)
-    return Example(
-        prompt_L=ids(3 + seed % 3),
-        completion_T=ids(length),
-        loss_mask_T=mask,
-        behaviour_logprobs_T=torch.where(mask, torch.tensor(-1.0), torch.tensor(torch.nan)),
-        advantage=advantage,
-        hint_prompt_H=ids(6) if hindsight else ids(0),
-        hindsight_mask_T=hindsight_mask,
-        turn_T=turn,
-        right_T=torch.zeros(length, dtype=torch.bool),
-        good_T=torch.zeros(length, dtype=torch.bool),
-        chain_known=False,
-    )
-
-
-def group(all_equal: bool = False) -> list[Example]:
-    advantages = [0.0] * 6 if all_equal else [1.2, -0.4, 0.0, -0.4, 0.9, -1.3]
-    return [example(seed, a, hindsight=a <= 0) for seed, a in enumerate(advantages)]
-
-
 def objective(loss=LOSSES[0], weight=0.5, kl=0.0, reduction=None, head_rows=2048) -> Objective:
-    policy = Grpo(kl=Kl(kl), reduction=reduction or TokenMean())
-    return Objective(policy, NoAnchor(), loss, NoCredit(), Constant(weight), Joint(), TokenMean(), head_rows)
+    reduction = reduction or TokenMean()
+    policy = Grpo(kl=Kl(kl), reduction=reduction)
+    return Objective(policy, NoAnchor(), loss, NoCredit(), Constant(weight), Joint(), reduction, head_rows)
 
 
-def plan(objective: Objective, examples: list[Example]) -> list[Share]:
-    return objective.plan(examples, objective.divisors(examples), step=0)
-
-
-def one_part(objective: Objective, student: CausalLM, teacher: CausalLM, shares: list[Share]) -> Part:
-    reading = objective.read(teacher, teacher, shares)
-    return objective(student, teacher, shares, reading, reading.gap_M, step=0)
-
-
-def gradient(objective, student, teacher, examples, max_tokens=10_000):
-    """Gradient of a step made of micro-batches; also the loss."""
-    student.zero_grad()
-    micros = micro_batches(plan(objective, examples), max_tokens)
-    readings = [objective.read(teacher, teacher, micro) for micro in micros]
-    gaps = torch.cat([reading.gap_M for reading in readings]) if readings else torch.zeros(0)
-    total = 0.0
-    for micro, reading in zip(micros, readings, strict=True):
-        part = objective(student, teacher, micro, reading, gaps, step=0)
-        part.loss.backward()
-        total += float(part.loss.detach())
-    parts = [p.grad.flatten() if p.grad is not None else p.new_zeros(p.numel()) for p in student.parameters()]
-    return torch.cat(parts).clone(), total
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
-@pytest.mark.parametrize("reduction", [TokenMean(), SequenceMean()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=named)
 def test_micro_batches_change_nothing(student, teacher, loss, reduction):
     whole = objective(loss, kl=0.1, reduction=reduction)
     expected, total = gradient(whole, student, teacher, group())
@@ -121,14 +73,14 @@ def test_micro_batches_change_nothing(student, teacher, loss, reduction):
         assert split_total == pytest.approx(total, abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
 def test_the_order_of_rollouts_changes_nothing(student, teacher, loss):
     expected, _ = gradient(objective(loss), student, teacher, group())
     got, _ = gradient(objective(loss), student, teacher, group()[::-1])
     torch.testing.assert_close(got, expected, atol=1e-12, rtol=1e-10)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
 def test_a_head_in_chunks_gives_the_gradient_of_a_head_in_one(student, teacher, loss):
     expected, _ = gradient(objective(loss, kl=0.1), student, teacher, group())
     got, _ = gradient(objective(loss, kl=0.1, head_rows=3), student, teacher, group())
@@ -159,7 +111,7 @@ def test_a_group_that_failed_whole_moves_the_student_by_hindsight_alone(student,
     assert without.norm() == 0.0
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
 def test_reading_a_rollout_only_as_far_as_hindsight_goes_changes_nothing(student, teacher, loss):
     examples = group(all_equal=True)
     short, _ = gradient(objective(loss), student, teacher, examples)
@@ -189,7 +141,7 @@ def test_hindsight_changes_the_gradient_only_by_its_own_term(student, teacher):
     torch.testing.assert_close(more - both, both - grpo, atol=1e-12, rtol=1e-8)
 
 
-@pytest.mark.parametrize("loss", [PlainClamp(), OpenClaw()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("loss", STILL, ids=named)
 def test_a_teacher_equal_in_weights_and_prompt_teaches_nothing(student, loss):
     own_prompt = [replace(e, hint_prompt_H=e.prompt_L) for e in group(all_equal=True)]
     got, _ = gradient(objective(loss), student, frozen_copy(student), own_prompt)
