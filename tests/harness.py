@@ -49,7 +49,9 @@ def same_weights(left: Path, right: Path) -> bool:
 
 
 def rows(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+    """Every whole row: the last one may be in the writing."""
+    lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def without_time(row: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ SPOKEN_TOO = {
     "=3": "=3 is not of the form key=value",
     "ckpt_path=step=9.ckpt": "as in 'ckpt_path=\"step=9.ckpt\"'",
     "optim=adamw,sgd": "optim=adamw,sgd names several values; add -m",
-    "loss=null": "loss=null names no option; there are none, openclaw, plain_clamp, self_nll",
+    "loss=null": "loss=null names no option; there are forward_kl, jsd, none, openclaw,",
     "rollout.questions=many": "rollout.questions=many must be a whole number",
     "optim.betas=3": "optim.betas=3 must be two numbers",
     "trainer.devices=0": "trainer.devices=0 must be a number of devices",

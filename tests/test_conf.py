@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
+from composing import composed
 from hindsearch.build.run import Builder
 from hindsearch.making import conf_dir, make
 from hindsearch.types import Draw
@@ -32,16 +30,6 @@ PARTNERS = {
 """What an option must be chosen with."""
 
 SETTINGS = ("trainer", "optim", "paths", "hydra", "debug", "experiment", "method", "recipe")
-
-
-def composed(*overrides: str, name: str = "train"):
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        cfg = compose(name, list(overrides), return_hydra_config=True)
-        HydraConfig.instance().set_config(cfg)
-    OmegaConf.set_struct(cfg, False)
-    del cfg["hydra"]
-    return cfg
 
 
 def options(group: str) -> list[str]:

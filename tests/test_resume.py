@@ -45,6 +45,54 @@ def test_a_run_killed_at_any_moment_and_repeated_ends_with_the_same_weights(unbr
     assert [row["step"] for row in rows(tmp_path / "run") if row["stage"] == "validation"] == [0, 2, 4]
 
 
+FOLLOWING = {
+    "ema": ["teacher=ema"],
+    "refresh": ["method=sspo", "teacher.every=2"],
+    "rounds": ["method=search_e1", "rounds.policy_steps=2", "rounds.distil_steps=2", "coefficient.weight=0.3"],
+    "several updates": ["method=llds"],
+}
+"""Methods whose state is more than the student's weights, or whose step is more than one update."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [1, 2, 3])
+@pytest.mark.parametrize("choices", FOLLOWING.values(), ids=FOLLOWING)
+def test_teachers_and_rounds_go_on_where_they_were(choices, cut, tmp_path):
+    """Under rounds, step 1 stands in a policy round, step 2 at its end, and step 3 within a round of distillation."""
+    whole, parts = (f"paths.output_dir={tmp_path / name}" for name in ("whole", "parts"))
+    run("train", *TINY, *choices, whole, cwd=tmp_path)
+    run("train", *TINY, *choices, parts, f"trainer.max_steps={cut}", cwd=tmp_path)
+    run("train", *TINY, *choices, parts, "ckpt_path=last", cwd=tmp_path)
+    assert same_weights(tmp_path / "whole", tmp_path / "parts")
+    resumed, unbroken = (
+        [without_time(row) for row in rows(tmp_path / name) if row["stage"] == "train"] for name in ("parts", "whole")
+    )
+    assert resumed == unbroken
+
+
+@pytest.mark.slow
+def test_a_run_killed_in_a_round_of_distillation_ends_with_the_same_weights(tmp_path):
+    choices = FOLLOWING["rounds"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    run("train", *TINY, *choices, f"paths.output_dir={whole}", cwd=tmp_path)
+    process = start("train", *TINY, *choices, f"paths.output_dir={killed}", cwd=tmp_path)
+    deadline = time.monotonic() + 300
+
+    def steps():
+        found = rows(killed) if (killed / "metrics.jsonl").exists() else []
+        return [row for row in found if row["stage"] == "train"]
+
+    while len(steps()) < 3 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert "loss/hindsight" in steps()[2]
+    assert "loss/policy" not in steps()[2]
+    run("train", *TINY, *choices, f"paths.output_dir={killed}", "ckpt_path=last", cwd=tmp_path)
+    assert same_weights(whole, killed)
+    assert [row["step"] for row in steps()] == [1, 2, 3, 4]
+
+
 @pytest.mark.slow
 def test_another_setting_is_not_a_continuation(unbroken, tmp_path):
     last = unbroken / "checkpoints" / "last.ckpt"

@@ -31,8 +31,17 @@ def student(tmp_path_factory):
     return folder
 
 
+METHODS = {
+    "hindsearch": [],
+    # the mean of a step's coefficients is over all ranks, and so is the number of rollouts with hindsight
+    "baseline": ["loss.baseline._target_=hindsearch.losses.plain_clamp.BatchMean", "loss.low=-1", "reduction=sequence"],
+    "moving teacher, several updates": ["loss=jsd", "teacher=ema", "teacher.rate=0.5", "updates=several"],
+}
+
+
 @pytest.mark.slow
-def test_two_ranks_are_one_rank_on_the_joined_batch(student, tmp_path):
+@pytest.mark.parametrize("choices", METHODS.values(), ids=METHODS)
+def test_two_ranks_are_one_rank_on_the_joined_batch(choices, student, tmp_path):
     common = [
         "experiment=quickstart",
         "student=folder",
@@ -48,6 +57,7 @@ def test_two_ranks_are_one_rank_on_the_joined_batch(student, tmp_path):
         "span=policy",
         "coefficient.weight=1.0",
         "learning.micro_batch_tokens=400",
+        *choices,
     ]
     run("train", *common, f"paths.output_dir={tmp_path / 'one'}", cwd=tmp_path)
     two = ["trainer.devices=2", "trainer.strategy=ddp"]
